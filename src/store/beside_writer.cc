@@ -5,10 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdint>
 #include <cstdlib>
 #include <optional>
 #include <thread>
@@ -24,18 +22,18 @@ namespace {
 
 constexpr int kTries = 40;
 constexpr std::chrono::milliseconds kPause{25};
-// Times of files are as fine as the kernel's tick: one that was written a moment ago may be written
-// again without a newer time.
+// A file's time has the resolution of the kernel's tick. A file that was written within the last
+// ticks may be written again without a newer time.
 constexpr std::int64_t kTickMs = 20;
 constexpr std::size_t kLogHeader = 32;
 
-// The file and its log, as far as it shows whether pages of the file have changed: they do only
-// when the log is copied into it. What is appended to the log meanwhile changes nothing that is
-// read.
+// Two equal states mean that no page of the file has changed between them. Pages change only when
+// the writer copies its log into the file (a checkpoint). Appending to the log does not disturb a
+// reader.
 struct State {
-  std::tuple<ino_t, off_t, std::int64_t> file;  // its number, size and time
+  std::tuple<ino_t, off_t, std::int64_t> file;  // inode, size and time
   bool has_log = false;
-  std::array<char, kLogHeader> log{};  // its salts change when it begins anew
+  std::array<char, kLogHeader> log{};  // contains salts that change when the log is restarted
 
   bool operator==(const State&) const = default;
 };
@@ -46,7 +44,7 @@ std::int64_t written_ns(const struct stat& of) {
 
 std::filesystem::path log_of(const std::filesystem::path& file) { return file.string() + "-wal"; }
 
-// Nothing: the file was written this very moment.
+// The state; nullopt if the file was written so recently that its time cannot be trusted.
 Result<std::optional<State>> state_of(const std::filesystem::path& file) {
   struct stat found {};
   if (::stat(file.c_str(), &found) != 0) return errno_error("cannot read " + file.string());
@@ -67,17 +65,21 @@ Status check_is_run(Database& database, const std::filesystem::path& file) {
   ASSAY_TRY(Statement identity, database.prepare("PRAGMA application_id"));
   ASSAY_TRY(const bool row, identity.step());
   if (!row || identity.integer(0) != SqliteStore::kApplicationId) {
-    return usage_error(fmt::format("{} is not a run of assay", file.string()));
+    return usage_error(
+        fmt::format("{} is not a run of assay; name the folder of a run", file.string()));
   }
   identity.reset();
   ASSAY_TRY(const std::int64_t version, database.schema_version());
   if (version > SqliteStore::kSchemaVersion) {
     return usage_error(
-        fmt::format("{} was written by a newer assay (store version {})", file.string(), version));
+        fmt::format("{} was written by a newer assay (store version {}, this assay knows {}); "
+                    "read it with that assay",
+                    file.string(), version, SqliteStore::kSchemaVersion));
   }
   if (version < SqliteStore::kVersionWithoutFaults) {
     return usage_error(
-        fmt::format("{} was written by an assay that was never released (store version {})",
+        fmt::format("{} was written by an assay that was never released (store version {}); run "
+                    "the corpus again",
                     file.string(), version));
   }
   return {};
@@ -99,7 +101,7 @@ Result<std::uint64_t> number_in(Database& database, std::string_view query) {
   return unsigned_bits(row.integer(0));
 }
 
-// Copies a row, so that the case outlives it.
+// Copies a row into a case that outlives it.
 Status keep(const Statement& row, FinishedRow& read, KeptCase& kept) {
   ASSAY_CHECK(SqliteStore::read_finished(row, 1, read));
   kept.finished = read.finished;
@@ -135,10 +137,12 @@ Status read_beside_writer(const std::filesystem::path& file,
       done = read(database);
     }
     ASSAY_TRY(const std::optional<State> after, state_of(file));
-    // What went wrong may come of pages that changed under the reader.
+    // Otherwise pages may have changed during the read: even an error of `read` is no proof then.
     if (after == before) return done;
   }
-  return fail(fmt::format("{} changes faster than it can be read", file.string()));
+  return fail(fmt::format(
+      "{} was written during each of {} attempts to read it; try again when the run is less busy",
+      file.string(), kTries));
 }
 
 Status FolderWatch::read(Database& database, std::size_t most, Place& place, RunNews& news) const {
@@ -146,7 +150,7 @@ Status FolderWatch::read(Database& database, std::size_t most, Place& place, Run
   ASSAY_TRY(news.properties, properties_in(database));
   ASSAY_TRY(news.counts.planned, number_in(database, "SELECT count(*) FROM planned"));
   ASSAY_TRY(news.counts.finished, number_in(database, "SELECT count(*) FROM finished"));
-  // Numbers of cases that were taken back are given again.
+  // After results were removed, their sequence numbers are used again: compare the id and the time.
   ASSAY_TRY(Statement last, database.prepare("SELECT id, at_ms FROM finished WHERE sequence = ?"));
   last.bind(1, place.sequence);
   ASSAY_TRY(const bool there, last.step());
@@ -183,7 +187,7 @@ Result<RunNews> FolderWatch::news(std::size_t most) {
     place = place_;
     return read(database, most, place, news);
   }));
-  // All has been read, and more than there is: some were taken back before others came.
+  // Every case has been read, but their number does not match: results were removed and replaced.
   if (place_.cases > 0 && news.cases.size() < most && place.cases != news.counts.finished) {
     place = Place();
     news.cases.clear();

@@ -15,11 +15,11 @@ namespace {
 constexpr std::int64_t kSchemaVersion = SqliteStore::kSchemaVersion;
 constexpr std::int64_t kVersionWithoutFaults = SqliteStore::kVersionWithoutFaults;
 constexpr std::int64_t kApplicationId = SqliteStore::kApplicationId;
-// The file has one claimer, so that a lease ends only when its case finishes.
+// The epoch of every lease: with one claimer, a lease ends only when its case finishes.
 constexpr std::uint64_t kOnlyEpoch = 1;
 
-// Tables only grow at their ends. The ids, which are random, have narrow indexes of their own, so
-// that a large run writes each page about once.
+// Rows are appended in order of their primary keys, and the random ids have narrow indexes of their
+// own. So a large run writes each page about once.
 constexpr const char* kSchema = R"sql(
 CREATE TABLE property (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE planned (number INTEGER PRIMARY KEY, id INTEGER NOT NULL UNIQUE, text TEXT NOT NULL,
@@ -40,8 +40,8 @@ DROP INDEX finished_flagged;
 DELETE FROM tally;
 )sql";
 
-// Each commit adds a row to `tally`, whose sum is the run's tally. Above so many bytes all rows
-// become one.
+// Each commit adds a row to `tally`; the sum of the rows is the run's tally. When the rows have
+// more bytes than this, they are replaced by their sum.
 constexpr std::size_t kMostTallyBytes = 8'000'000;
 
 Result<bool> is_empty(Database& database) {
@@ -50,7 +50,7 @@ Result<bool> is_empty(Database& database) {
   return tables.integer(0) == 0;
 }
 
-// For the tally of a file that was written before faults were counted: reads every case once.
+// Writes the tally of a file that was made before faults were counted: reads every case once.
 Status sum_up(Database& database) {
   Tally tally;
   ASSAY_TRY(Statement rows, database.prepare(finished_rows({})));
@@ -102,14 +102,14 @@ Status check_identity(Database& database, const std::filesystem::path& file, Sto
   }
   if (version > kSchemaVersion) {
     return usage_error(
-        fmt::format("{} was written by a newer assay (store version {}, this one "
-                    "knows {}); use that one, or another --log_dir",
+        fmt::format("{} was written by a newer assay (store version {}, this assay knows {}); use "
+                    "that assay, or another --log_dir",
                     file.string(), version, kSchemaVersion));
   }
   if (version < kVersionWithoutFaults) {
     return usage_error(
         fmt::format("{} was written by an assay that was never released (store version {}, this "
-                    "one knows {} and {}); choose another --log_dir",
+                    "assay knows {} and {}); choose another --log_dir",
                     file.string(), version, kVersionWithoutFaults, kSchemaVersion));
   }
   return version == kSchemaVersion ? Status() : add_faults(database);
@@ -137,7 +137,8 @@ Result<std::unique_ptr<Store>> SqliteStore::open(const std::filesystem::path& fo
                                                  StoreMode mode) {
   const std::filesystem::path file = folder / kFileName;
   if (mode != StoreMode::create && !std::filesystem::exists(file)) {
-    return usage_error(fmt::format("{} holds no run of assay (no {})", folder.string(), kFileName));
+    return usage_error(
+        fmt::format("{} holds no run of assay: it has no file {}", folder.string(), kFileName));
   }
   const OpenMode how = mode == StoreMode::create ? OpenMode::create : OpenMode::existing;
   ASSAY_TRY(Database database, Database::open(file, how));
@@ -181,7 +182,7 @@ Status SqliteStore::commit() {
   return status;
 }
 
-// In the transaction that it belongs to.
+// Writes `changed_` in the current transaction.
 Status SqliteStore::write_tally() {
   if (changed_.empty()) return {};
   const bool all = tally_bytes_ > kMostTallyBytes;
@@ -285,7 +286,7 @@ bool SqliteStore::added_here(std::uint64_t id) {
   return added_.empty() || std::binary_search(added_.begin(), added_.end(), id);
 }
 
-// In the order of planning; `claimed_to_` keeps two claims apart.
+// Claims cases in the order in which they were planned, after those of earlier claims.
 Result<Supply> SqliteStore::claim(std::size_t bundles,
                                   const std::function<Status(const ClaimedCase&)>& visit) {
   ASSAY_TRY(Statement rows,
@@ -340,8 +341,8 @@ Status SqliteStore::each_finished_id(const std::function<void(std::uint64_t)>& v
 }
 
 Status SqliteStore::each(const RunQuery& query, const VisitFinished& visit) {
-  // The texts lie in `planned`, in another order: with the usual 2 MB of cache nearly every case
-  // would read its page again.
+  // The texts are in `planned`, in another order. With the usual cache of 2 MB, nearly every case
+  // would read a page again.
   ASSAY_CHECK(database_.execute("PRAGMA cache_size = -16384"));
   ASSAY_TRY(Statement rows, database_.prepare(finished_rows(query)));
   FinishedRow row;
@@ -358,7 +359,7 @@ Result<std::vector<RunTotals>> SqliteStore::other_runs() { return runs_beside(fo
 
 Result<std::string> SqliteStore::run_name() { return folder_name(folder_); }
 
-// With what is not yet committed, as each_finished() shows it.
+// Includes what is not committed yet, as each_finished() does.
 Result<Tally> SqliteStore::tally() {
   Tally tally = changed_;
   ASSAY_TRY(Statement rows, database_.prepare("SELECT changes FROM tally"));

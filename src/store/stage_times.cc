@@ -9,9 +9,9 @@
 namespace assay {
 namespace {
 
-// Places in a lane's nanoseconds, as in kLaneStages.
+// Indexes in kLaneStages.
 enum LaneStage : std::size_t { kBuild, kForward, kCopy, kBackward };
-// Places in kStages.
+// Indexes in kStages.
 enum Stage : std::size_t {
   kFill,
   kTestForward,

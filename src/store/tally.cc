@@ -6,7 +6,6 @@
 #include <iterator>
 #include <span>
 #include <type_traits>
-#include <vector>
 
 #include "store/finished_case.h"
 #include "store/sum_lines.h"
@@ -35,7 +34,7 @@ void add_to(TallySums& sums, const TallySums& more) {
   sums.stages.add(more.stages);
 }
 
-// Adds to the sums of one key; sums of zero are not kept.
+// Adds to the sums of one key, and removes the key if its sums become zero.
 template <typename Key, typename Sums>
 void add_under(std::map<Key, Sums>& all, const std::type_identity_t<Key>& key,
                const std::type_identity_t<Sums>& more) {
