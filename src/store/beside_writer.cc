@@ -14,7 +14,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "store/signed_bits.h"
 #include "store/tally.h"
 
 namespace assay {
@@ -61,64 +60,12 @@ Result<std::optional<State>> state_of(const std::filesystem::path& file) {
   return std::optional(state);
 }
 
-Status check_is_run(Database& database, const std::filesystem::path& file) {
-  ASSAY_TRY(Statement identity, database.prepare("PRAGMA application_id"));
-  ASSAY_TRY(const bool row, identity.step());
-  if (!row || identity.integer(0) != SqliteStore::kApplicationId) {
-    return usage_error(
-        fmt::format("{} is not a run of assay; name the folder of a run", file.string()));
-  }
-  identity.reset();
-  ASSAY_TRY(const std::int64_t version, database.schema_version());
-  if (version > SqliteStore::kSchemaVersion) {
-    return usage_error(
-        fmt::format("{} was written by a newer assay (store version {}, this assay knows {}); "
-                    "read it with that assay",
-                    file.string(), version, SqliteStore::kSchemaVersion));
-  }
-  if (version < SqliteStore::kVersionWithoutFaults) {
-    return usage_error(
-        fmt::format("{} was written by an assay that was never released (store version {}); run "
-                    "the corpus again",
-                    file.string(), version));
-  }
-  return {};
-}
-
-Result<std::map<std::string, std::string>> properties_in(Database& database) {
-  std::map<std::string, std::string> found;
-  ASSAY_TRY(Statement rows, database.prepare("SELECT key, value FROM property"));
-  while (true) {
-    ASSAY_TRY(const bool row, rows.step());
-    if (!row) return found;
-    found.emplace(rows.text(0), rows.text(1));
-  }
-}
-
-Result<std::uint64_t> number_in(Database& database, std::string_view query) {
-  ASSAY_TRY(Statement row, database.prepare(query));
-  ASSAY_TRY([[maybe_unused]] const bool counted, row.step());
-  return unsigned_bits(row.integer(0));
-}
-
 // Copies a row into a case that outlives it.
 Status keep(const Statement& row, FinishedRow& read, KeptCase& kept) {
   ASSAY_CHECK(SqliteStore::read_finished(row, 1, read));
   kept.finished = read.finished;
   kept.text = read.finished.text;
   kept.record.assign(read.finished.record.begin(), read.finished.record.end());
-  return {};
-}
-
-Status count_sums(Database& database, RunTotals& totals) {
-  Tally tally;
-  ASSAY_TRY(Statement rows, database.prepare("SELECT changes FROM tally"));
-  while (true) {
-    ASSAY_TRY(const bool row, rows.step());
-    if (!row) break;
-    ASSAY_CHECK(tally.add_text(rows.text(0)));
-  }
-  totals.count(tally);
   return {};
 }
 
@@ -146,10 +93,9 @@ Status read_beside_writer(const std::filesystem::path& file,
 }
 
 Status FolderWatch::read(Database& database, std::size_t most, Place& place, RunNews& news) const {
-  ASSAY_CHECK(check_is_run(database, file_));
-  ASSAY_TRY(news.properties, properties_in(database));
-  ASSAY_TRY(news.counts.planned, number_in(database, "SELECT count(*) FROM planned"));
-  ASSAY_TRY(news.counts.finished, number_in(database, "SELECT count(*) FROM finished"));
+  ASSAY_TRY(const std::int64_t version, SqliteStore::checked_version(database, file_));
+  ASSAY_TRY(news.properties, SqliteStore::read_properties(database));
+  ASSAY_TRY(news.counts, SqliteStore::read_counts(database));
   // After results were removed, their sequence numbers are used again: compare the id and the time.
   ASSAY_TRY(Statement last, database.prepare("SELECT id, at_ms FROM finished WHERE sequence = ?"));
   last.bind(1, place.sequence);
@@ -159,7 +105,6 @@ Status FolderWatch::read(Database& database, std::size_t most, Place& place, Run
     place = Place();
     news.begun_again = true;
   }
-  ASSAY_TRY(const std::int64_t version, database.schema_version());
   const bool has_faults = version != SqliteStore::kVersionWithoutFaults;
   ASSAY_TRY(Statement rows,
             database.prepare(fmt::format(
@@ -205,13 +150,10 @@ Result<std::vector<InvalidLine>> FolderWatch::invalid() const {
   std::vector<InvalidLine> lines;
   ASSAY_CHECK(read_beside_writer(file_, [&](Database& database) -> Status {
     lines.clear();
-    ASSAY_TRY(Statement rows, database.prepare("SELECT place, text, message FROM invalid"));
-    while (true) {
-      ASSAY_TRY(const bool row, rows.step());
-      if (!row) return {};
-      lines.push_back(
-          {std::string(rows.text(0)), std::string(rows.text(1)), std::string(rows.text(2))});
-    }
+    return SqliteStore::read_invalid(database, [&](const InvalidLine& line) -> Status {
+      lines.push_back(line);
+      return {};
+    });
   }));
   return lines;
 }
@@ -222,9 +164,12 @@ Result<RunTotals> totals_of_folder(const std::filesystem::path& folder) {
   const auto read = [&](Database& database) -> Status {
     totals = RunTotals();
     totals.name = folder.filename();
-    ASSAY_CHECK(check_is_run(database, file));
-    ASSAY_TRY(totals.properties, properties_in(database));
-    return count_sums(database, totals);
+    ASSAY_CHECK(SqliteStore::checked_version(database, file));
+    ASSAY_TRY(totals.properties, SqliteStore::read_properties(database));
+    Tally tally;
+    ASSAY_CHECK(SqliteStore::add_tally(database, tally));
+    totals.count(tally);
+    return {};
   };
   ASSAY_CHECK(read_beside_writer(file, read));
   return totals;

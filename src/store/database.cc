@@ -48,7 +48,6 @@ void Statement::bind(int parameter, std::string_view text) {
 void Statement::bind(int parameter, std::span<const std::uint8_t> blob) {
   sqlite3_bind_blob64(statement_.get(), parameter, blob.data(), blob.size(), nullptr);
 }
-void Statement::bind_null(int parameter) { sqlite3_bind_null(statement_.get(), parameter); }
 
 Result<bool> Statement::step() {
   const int code = sqlite3_step(statement_.get());
@@ -162,11 +161,13 @@ Status Database::execute(const std::string& sql) {
   return {};
 }
 
-Result<std::int64_t> Database::schema_version() {
-  ASSAY_TRY(Statement statement, prepare("PRAGMA user_version"));
+Result<std::int64_t> Database::read_integer(std::string_view query) {
+  ASSAY_TRY(Statement statement, prepare(query));
   ASSAY_TRY(const bool row, statement.step());
   return row ? statement.integer(0) : 0;
 }
+
+Result<std::int64_t> Database::schema_version() { return read_integer("PRAGMA user_version"); }
 
 Status Database::set_schema_version(std::int64_t version) {
   return execute("PRAGMA user_version = " + std::to_string(version));

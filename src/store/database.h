@@ -23,14 +23,14 @@ namespace assay {
 class Database;
 
 // A prepared statement. Parameters count from 1, columns from 0, as in SQLite. Bound text and blobs
-// must outlive the next step(). Text and blobs that are read are valid until the next step().
+// must outlive the next step(); a parameter that is not bound is NULL. Text and blobs that are read
+// are valid until the next step().
 class Statement {
  public:
   void bind(int parameter, std::int64_t value);
   void bind(int parameter, double value);
   void bind(int parameter, std::string_view text);
   void bind(int parameter, std::span<const std::uint8_t> blob);
-  void bind_null(int parameter);
 
   // True if there is a row to read. False after the last row: the statement can then be bound and
   // stepped again.
@@ -81,6 +81,8 @@ class Database {
   Result<Statement> prepare(std::string_view sql);
   // Runs statements without parameters and results, separated by ';'.
   Status execute(const std::string& sql);
+  // The first column of the query's first row; 0 if there is no row.
+  Result<std::int64_t> read_integer(std::string_view query);
   // The number of rows that the last INSERT, UPDATE or DELETE changed.
   std::int64_t changes() const { return sqlite3_changes64(handle_.get()); }
 

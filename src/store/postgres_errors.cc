@@ -77,6 +77,16 @@ Status check_address(const std::string& address) {
       may_have_password(address) ? "" : why));
 }
 
+bool has_password(const std::string& address) {
+  const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> options(
+      PQconninfoParse(address.c_str(), nullptr), &PQconninfoFree);
+  for (const PQconninfoOption* option = options.get(); option != nullptr && option->keyword;
+       ++option) {
+    if (option->val != nullptr && std::string_view(option->keyword) == "password") return true;
+  }
+  return false;
+}
+
 std::string without_password(std::string_view address) {
   std::string shown(address);
   const std::string_view user = user_part(address);

@@ -163,7 +163,7 @@ Status PostgresStore::set_property(std::string_view key, std::string_view value)
   return in_plan([&](pqxx::work& work) {
     work.exec_params0(
         "INSERT INTO property VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = $2",
-        as_text(key), as_text(value));
+        replace_bad_bytes(key), replace_bad_bytes(value));
   });
 }
 
@@ -171,9 +171,10 @@ Result<std::string> PostgresStore::agree_on(std::string_view key, std::string_vi
   std::string stands;
   ASSAY_CHECK(in_plan([&](pqxx::work& work) {
     work.exec_params0("INSERT INTO property VALUES ($1, $2) ON CONFLICT (key) DO NOTHING",
-                      as_text(key), as_text(value));
-    stands = work.exec_params1("SELECT value FROM property WHERE key = $1", as_text(key))[0]
-                 .as<std::string>();
+                      replace_bad_bytes(key), replace_bad_bytes(value));
+    stands =
+        work.exec_params1("SELECT value FROM property WHERE key = $1", replace_bad_bytes(key))[0]
+            .as<std::string>();
   }));
   return stands;
 }

@@ -277,7 +277,8 @@ Status PostgresStore::flush_invalid() {
   ASSAY_CHECK(in_plan([this](pqxx::work& work) {
     pqxx::stream_to rows(work, "invalid", std::vector<std::string>{"place", "text", "message"});
     for (const InvalidLine& line : invalid_) {
-      rows << std::make_tuple(as_text(line.where), as_text(line.text), as_text(line.message));
+      rows << std::make_tuple(replace_bad_bytes(line.where), replace_bad_bytes(line.text),
+                              replace_bad_bytes(line.message));
     }
     rows.complete();
   }));

@@ -1,7 +1,6 @@
 // Reads a run in PostgreSQL for reports.
 
 #include <fmt/format.h>
-#include <libpq-fe.h>
 
 #include <algorithm>
 
@@ -201,17 +200,6 @@ Result<std::string> PostgresStore::run_name() {
     return {};
   }));
   return name;
-}
-
-bool PostgresStore::has_password(std::string_view address) {
-  const std::string text(address);
-  const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> options(
-      PQconninfoParse(text.c_str(), nullptr), &PQconninfoFree);
-  for (const PQconninfoOption* option = options.get(); option != nullptr && option->keyword;
-       ++option) {
-    if (option->val != nullptr && std::string_view(option->keyword) == "password") return true;
-  }
-  return false;
 }
 
 }  // namespace assay

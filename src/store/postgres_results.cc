@@ -122,12 +122,12 @@ PostgresStore::Results PostgresStore::gathered() const {
     outcomes.add(std::string(name(each.verdict.outcome)));
     mismatches.add(std::int64_t{each.verdict.mismatch});
     flags.add(std::int64_t{each.verdict.flags});
-    lanes.add(as_text(each.verdict.lane));
-    messages.add(as_text(each.verdict.message));
+    lanes.add(replace_bad_bytes(each.verdict.lane));
+    messages.add(replace_bad_bytes(each.verdict.message));
     attempts.add(std::int64_t{each.attempts});
     at_ms.add(each.finished_ms);
     took_us.add(each.took_us);
-    faults.add(as_text(faults_text(each.verdict.faults)));
+    faults.add(replace_bad_bytes(faults_text(each.verdict.faults)));
     const std::vector<std::uint8_t> record = packer.pack(each.record);
     sizes.add(static_cast<std::int64_t>(record.size()));
     results.records.append(record.begin(), record.end());

@@ -44,10 +44,14 @@ DELETE FROM tally;
 // more bytes than this, they are replaced by their sum.
 constexpr std::size_t kMostTallyBytes = 8'000'000;
 
-Result<bool> is_empty(Database& database) {
-  ASSAY_TRY(Statement tables, database.prepare("SELECT count(*) FROM sqlite_schema"));
-  ASSAY_TRY([[maybe_unused]] const bool counted, tables.step());
-  return tables.integer(0) == 0;
+// Whether no program has written anything to the file.
+Result<bool> is_new(Database& database) {
+  for (const char* query :
+       {"PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_schema"}) {
+    ASSAY_TRY(const std::int64_t found, database.read_integer(query));
+    if (found != 0) return false;
+  }
+  return true;
 }
 
 // Writes the tally of a file that was made before faults were counted: reads every case once.
@@ -86,36 +90,36 @@ Status add_faults(Database& database) {
   return transaction.commit();
 }
 
-Status check_identity(Database& database, const std::filesystem::path& file, StoreMode mode) {
-  ASSAY_TRY(Statement identity, database.prepare("PRAGMA application_id"));
-  ASSAY_TRY(const bool row, identity.step());
-  const std::int64_t found = row ? identity.integer(0) : 0;
-  identity.reset();
+Status prepare_tables(Database& database, const std::filesystem::path& file, StoreMode mode) {
+  ASSAY_TRY(const bool is_new_file, is_new(database));
+  if (is_new_file && mode == StoreMode::create) return create_tables(database);
+  ASSAY_TRY(const std::int64_t version, SqliteStore::checked_version(database, file));
+  return version == kSchemaVersion ? Status() : add_faults(database);
+}
+
+}  // namespace
+
+Result<std::int64_t> SqliteStore::checked_version(Database& database,
+                                                  const std::filesystem::path& file) {
+  ASSAY_TRY(const std::int64_t application, database.read_integer("PRAGMA application_id"));
+  if (application != kApplicationId) {
+    return usage_error(fmt::format("{} is not a run of assay; use another folder", file.string()));
+  }
   ASSAY_TRY(const std::int64_t version, database.schema_version());
-  if (found == 0 && version == 0 && mode == StoreMode::create) {
-    ASSAY_TRY(const bool empty, is_empty(database));
-    if (empty) return create_tables(database);
-  }
-  if (found != kApplicationId) {
-    return usage_error(
-        fmt::format("{} is not a run of assay; choose another --log_dir", file.string()));
-  }
   if (version > kSchemaVersion) {
     return usage_error(
         fmt::format("{} was written by a newer assay (store version {}, this assay knows {}); use "
-                    "that assay, or another --log_dir",
+                    "that assay, or another folder",
                     file.string(), version, kSchemaVersion));
   }
   if (version < kVersionWithoutFaults) {
     return usage_error(
         fmt::format("{} was written by an assay that was never released (store version {}, this "
-                    "assay knows {} and {}); choose another --log_dir",
+                    "assay knows {} and {}); use another folder",
                     file.string(), version, kVersionWithoutFaults, kSchemaVersion));
   }
-  return version == kSchemaVersion ? Status() : add_faults(database);
+  return version;
 }
-
-}  // namespace
 
 Status SqliteStore::read_finished(const Statement& row, int first, FinishedRow& read) {
   FinishedCase& finished = read.finished;
@@ -142,7 +146,7 @@ Result<std::unique_ptr<Store>> SqliteStore::open(const std::filesystem::path& fo
   }
   const OpenMode how = mode == StoreMode::create ? OpenMode::create : OpenMode::existing;
   ASSAY_TRY(Database database, Database::open(file, how));
-  ASSAY_CHECK(check_identity(database, file, mode));
+  ASSAY_CHECK(prepare_tables(database, file, mode));
   std::unique_ptr<SqliteStore> store(new SqliteStore(std::move(database), folder));
   ASSAY_CHECK(store->prepare_statements());
   return store;
@@ -200,8 +204,12 @@ Status SqliteStore::write_tally() {
 }
 
 Result<std::map<std::string, std::string>> SqliteStore::properties() {
+  return read_properties(database_);
+}
+
+Result<std::map<std::string, std::string>> SqliteStore::read_properties(Database& database) {
   std::map<std::string, std::string> found;
-  ASSAY_TRY(Statement rows, database_.prepare("SELECT key, value FROM property"));
+  ASSAY_TRY(Statement rows, database.prepare("SELECT key, value FROM property"));
   while (true) {
     ASSAY_TRY(const bool row, rows.step());
     if (!row) return found;
@@ -362,11 +370,16 @@ Result<std::string> SqliteStore::run_name() { return folder_name(folder_); }
 // Includes what is not committed yet, as each_finished() does.
 Result<Tally> SqliteStore::tally() {
   Tally tally = changed_;
-  ASSAY_TRY(Statement rows, database_.prepare("SELECT changes FROM tally"));
+  ASSAY_CHECK(add_tally(database_, tally));
+  return tally;
+}
+
+Status SqliteStore::add_tally(Database& database, Tally& sums) {
+  ASSAY_TRY(Statement rows, database.prepare("SELECT changes FROM tally"));
   while (true) {
     ASSAY_TRY(const bool row, rows.step());
-    if (!row) return tally;
-    ASSAY_CHECK(tally.add_text(rows.text(0)));
+    if (!row) return {};
+    ASSAY_CHECK(sums.add_text(rows.text(0)));
   }
 }
 
@@ -383,7 +396,12 @@ Status SqliteStore::each_unfinished(const std::function<Status(const StoredCase&
 }
 
 Status SqliteStore::each_invalid(const std::function<Status(const InvalidLine&)>& visit) {
-  ASSAY_TRY(Statement rows, database_.prepare("SELECT place, text, message FROM invalid"));
+  return read_invalid(database_, visit);
+}
+
+Status SqliteStore::read_invalid(Database& database,
+                                 const std::function<Status(const InvalidLine&)>& visit) {
+  ASSAY_TRY(Statement rows, database.prepare("SELECT place, text, message FROM invalid"));
   while (true) {
     ASSAY_TRY(const bool row, rows.step());
     if (!row) return {};
@@ -392,11 +410,12 @@ Status SqliteStore::each_invalid(const std::function<Status(const InvalidLine&)>
   }
 }
 
-Result<StoreCounts> SqliteStore::counts() {
-  ASSAY_TRY(Statement row, database_.prepare("SELECT (SELECT count(*) FROM planned), "
-                                             "(SELECT count(*) FROM finished)"));
-  ASSAY_TRY([[maybe_unused]] const bool counted, row.step());
-  return StoreCounts{unsigned_bits(row.integer(0)), unsigned_bits(row.integer(1))};
+Result<StoreCounts> SqliteStore::counts() { return read_counts(database_); }
+
+Result<StoreCounts> SqliteStore::read_counts(Database& database) {
+  ASSAY_TRY(const std::int64_t planned, database.read_integer("SELECT count(*) FROM planned"));
+  ASSAY_TRY(const std::int64_t finished, database.read_integer("SELECT count(*) FROM finished"));
+  return StoreCounts{unsigned_bits(planned), unsigned_bits(finished)};
 }
 
 }  // namespace assay

@@ -20,6 +20,15 @@ class SqliteStore final : public Store {
   // PRAGMA application_id of a run: "assa" in ASCII.
   static constexpr std::int64_t kApplicationId = 0x61737361;
 
+  // Checks that the file is a run that this assay can read, and gives the version of its schema.
+  static Result<std::int64_t> checked_version(Database& database,
+                                              const std::filesystem::path& file);
+  // As properties(), counts(), tally() and each_invalid(), for a database without a store.
+  static Result<std::map<std::string, std::string>> read_properties(Database& database);
+  static Result<StoreCounts> read_counts(Database& database);
+  static Status add_tally(Database& database, Tally& sums);
+  static Status read_invalid(Database& database,
+                             const std::function<Status(const InvalidLine&)>& visit);
   // Reads the columns of finished_rows(), which start at the column `first`. The case's text is
   // valid until the statement's next step. An error if the stored case is damaged.
   static Status read_finished(const Statement& row, int first, FinishedRow& read);

@@ -22,26 +22,13 @@ enum Stage : std::size_t {
   kWait
 };
 
-using LaneTimes = std::array<std::int64_t, kLaneStages.size()>;
-
-LaneTimes times_of(const wire::LaneRecord& lane) {
-  LaneTimes ns{};
-  if (lane.nanoseconds() == nullptr) return ns;
-  const std::size_t count = std::min<std::size_t>(ns.size(), lane.nanoseconds()->size());
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto place = static_cast<flatbuffers::uoffset_t>(i);
-    ns[i] = static_cast<std::int64_t>(lane.nanoseconds()->Get(place));
-  }
-  return ns;
-}
-
 void add_trial(const wire::Trial& trial, StageTimes& times) {
   if (trial.lanes() == nullptr) return;
   std::int64_t longest = 0;
   std::int64_t shortest = 0;
   bool first = true;
   for (const wire::LaneRecord* lane : *trial.lanes()) {
-    const LaneTimes ns = times_of(*lane);
+    const LaneNanoseconds ns = lane_nanoseconds(*lane);
     times.ns[kFill] += ns[kBuild];
     times.ns[kCopied] += ns[kCopy];
     if (lane->role() == wire::Role::test) {
@@ -60,6 +47,14 @@ void add_trial(const wire::Trial& trial, StageTimes& times) {
 }
 
 }  // namespace
+
+LaneNanoseconds lane_nanoseconds(const wire::LaneRecord& lane) {
+  LaneNanoseconds ns{};
+  if (lane.nanoseconds() == nullptr) return ns;
+  const std::size_t count = std::min<std::size_t>(ns.size(), lane.nanoseconds()->size());
+  std::copy_n(lane.nanoseconds()->begin(), count, ns.begin());
+  return ns;
+}
 
 void StageTimes::add(const StageTimes& other) {
   for (std::size_t i = 0; i < ns.size(); ++i) ns[i] += other.ns[i];

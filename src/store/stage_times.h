@@ -11,8 +11,9 @@ namespace assay {
 
 struct FinishedCase;
 namespace wire {
+struct LaneRecord;
 struct Record;
-}
+}  // namespace wire
 
 inline constexpr std::array<const char*, 7> kStages{
     "fill", "test forward", "test backward", "reference", "copy", "compare", "wait"};
@@ -20,6 +21,10 @@ inline constexpr std::array<const char*, 7> kStages{
 // python/assay/call.py).
 inline constexpr std::array<const char*, wire::kStagesOfLane> kLaneStages = {"build", "forward",
                                                                              "copy", "backward"};
+using LaneNanoseconds = std::array<std::int64_t, kLaneStages.size()>;
+
+// The nanoseconds that a lane reported for each of kLaneStages; 0 for a stage that is missing.
+LaneNanoseconds lane_nanoseconds(const wire::LaneRecord& lane);
 
 // Nanoseconds of cases in each of kStages. "fill" and "copy" add up both lanes. "wait" is how long
 // the faster lane waited for the other. The time of a lane that died or was killed counts for the

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iterator>
 #include <span>
 #include <type_traits>
@@ -62,12 +61,8 @@ void Tally::change_lanes(const wire::Trial& trial, std::int64_t by) {
   if (trial.lanes() == nullptr) return;
   for (const wire::LaneRecord* lane : *trial.lanes()) {
     if (lane->name() == nullptr || lane->nanoseconds() == nullptr) continue;
-    LaneNanoseconds ns{};
-    const std::size_t count = std::min<std::size_t>(ns.size(), lane->nanoseconds()->size());
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto place = static_cast<flatbuffers::uoffset_t>(i);
-      ns[i] = by * static_cast<std::int64_t>(lane->nanoseconds()->Get(place));
-    }
+    LaneNanoseconds ns = lane_nanoseconds(*lane);
+    for (std::int64_t& each : ns) each *= by;
     add_under(lanes_, as_field(lane->name()->str()), ns);
   }
 }

@@ -55,8 +55,6 @@ struct MinuteSums {
   bool operator==(const MinuteSums&) const = default;
 };
 
-using LaneNanoseconds = std::array<std::int64_t, kLaneStages.size()>;
-
 // Sums, or a change of sums, whose numbers may be negative. Keys whose sums are zero are left out.
 class Tally {
  public:

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "postgres_fixture.h"
+#include "store/postgres_errors.h"
 
 namespace assay::testing {
 namespace {
@@ -104,10 +105,10 @@ TEST_F(Postgres, BadDatabasesAreOneLine) {
   EXPECT_EQ(away.error().message.find('\n'), std::string::npos);
   EXPECT_EQ(away.error().message.find("secret"), std::string::npos);
   EXPECT_TRUE(PostgresStore::is_address("postgresql://a/b"));
-  EXPECT_TRUE(PostgresStore::has_password("postgresql://me:secret@db/runs"));
-  EXPECT_TRUE(PostgresStore::has_password("postgresql://me@db/runs?password=secret"));
-  EXPECT_FALSE(PostgresStore::has_password("postgresql://me@db/runs"));
-  EXPECT_FALSE(PostgresStore::has_password("no address"));
+  EXPECT_TRUE(postgres::has_password("postgresql://me:secret@db/runs"));
+  EXPECT_TRUE(postgres::has_password("postgresql://me@db/runs?password=secret"));
+  EXPECT_FALSE(postgres::has_password("postgresql://me@db/runs"));
+  EXPECT_FALSE(postgres::has_password("no address"));
   EXPECT_FALSE(PostgresStore::is_address("assay-runs/postgresql"));
 }
 
