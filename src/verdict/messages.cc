@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "case/dtype.h"
 #include "measure/measure.h"
@@ -12,7 +11,7 @@
 namespace assay {
 namespace {
 
-// A NaN has a sign that says nothing.
+// NaN is printed without its sign, which has no meaning.
 std::string number(double value, int digits = 9) {
   return std::isnan(value) ? "nan" : fmt::format("{:.{}g}", value, digits);
 }

@@ -87,7 +87,7 @@ TEST(Modes, WhatIsComparedWithNothingRan) {
   for (const char* mode : {"--paddle_only=True", "--paddle_gpu_performance=True"}) {
     Cli cli;
     const CliResult result = cli.call_api({"--api_config=" + fake("echo"), mode});
-    EXPECT_THAT(result.output, HasSubstr("pass          it ran; no results were compared"));
+    EXPECT_THAT(result.output, HasSubstr("pass          the call ran; no results were compared"));
   }
 }
 
