@@ -13,6 +13,7 @@ from assay.shared import (  # noqa: F401
     OUT_OF_MEMORY,
     RAISED,
     REFUSED,
+    SANITIZER,
     SKIPPED,
     STAGES,
     UNSUPPORTED,
@@ -31,9 +32,6 @@ from assay.spec import COMPLEX, FLOATING
 
 CODES = {name: code for code, name in enumerate(DTYPES)}
 DIFFERENTIABLE = (FLOATING | COMPLEX) - {"float8_e4m3fn", "float8_e5m2"}
-
-# The phase of a case whose kernels compute-sanitizer reports (kSanitizerPhase in judge.cc).
-SANITIZER = "sanitizer"
 
 
 class Leaf(NamedTuple):

@@ -107,8 +107,9 @@ Result<RunReport> load_report(RunReader& run) {
   ASSAY_TRY(const Tally tally, run.tally());
   for (const auto& [key, sums] : tally.cases()) count_cases(key, sums, report);
   for (const auto& [lane, ns] : tally.lanes()) {
-    for (std::size_t i = 0; i < kLaneStages.size(); ++i) {
-      report.seconds[lane][kLaneStages[i]] = seconds(ns[i]);
+    for (const wire::Stage stage : wire::EnumValuesStage()) {
+      report.seconds[lane][wire::EnumNameStage(stage)] =
+          seconds(ns[static_cast<std::size_t>(stage)]);
     }
   }
   for (const auto& [key, cases] : tally.not_judged()) {

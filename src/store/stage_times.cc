@@ -9,18 +9,8 @@
 namespace assay {
 namespace {
 
-// Indexes in kLaneStages.
-enum LaneStage : std::size_t { kBuild, kForward, kCopy, kBackward };
 // Indexes in kStages.
-enum Stage : std::size_t {
-  kFill,
-  kTestForward,
-  kTestBackward,
-  kReference,
-  kCopied,
-  kCompare,
-  kWait
-};
+enum Stage : std::size_t { kFill, kTestForward, kTestBackward, kReference, kCopy, kCompare, kWait };
 
 void add_trial(const wire::Trial& trial, StageTimes& times) {
   if (trial.lanes() == nullptr) return;
@@ -29,13 +19,14 @@ void add_trial(const wire::Trial& trial, StageTimes& times) {
   bool first = true;
   for (const wire::LaneRecord* lane : *trial.lanes()) {
     const LaneNanoseconds ns = lane_nanoseconds(*lane);
-    times.ns[kFill] += ns[kBuild];
-    times.ns[kCopied] += ns[kCopy];
+    const auto in = [&ns](wire::Stage stage) { return ns[static_cast<std::size_t>(stage)]; };
+    times.ns[kFill] += in(wire::Stage::build);
+    times.ns[kCopy] += in(wire::Stage::copy);
     if (lane->role() == wire::Role::test) {
-      times.ns[kTestForward] += ns[kForward];
-      times.ns[kTestBackward] += ns[kBackward];
+      times.ns[kTestForward] += in(wire::Stage::forward);
+      times.ns[kTestBackward] += in(wire::Stage::backward);
     } else {
-      times.ns[kReference] += ns[kForward] + ns[kBackward];
+      times.ns[kReference] += in(wire::Stage::forward) + in(wire::Stage::backward);
     }
     std::int64_t all = 0;
     for (const std::int64_t each : ns) all += each;
@@ -62,7 +53,7 @@ void StageTimes::add(const StageTimes& other) {
 }
 
 std::int64_t StageTimes::in_lanes() const {
-  return ns[kFill] + ns[kTestForward] + ns[kTestBackward] + ns[kReference] + ns[kCopied];
+  return ns[kFill] + ns[kTestForward] + ns[kTestBackward] + ns[kReference] + ns[kCopy];
 }
 
 StageTimes stage_times(const wire::Record& record) {

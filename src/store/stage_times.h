@@ -10,20 +10,12 @@
 namespace assay {
 
 struct FinishedCase;
-namespace wire {
-struct LaneRecord;
-struct Record;
-}  // namespace wire
 
 inline constexpr std::array<const char*, 7> kStages{
     "fill", "test forward", "test backward", "reference", "copy", "compare", "wait"};
-// The stages of a lane, in the order in which it reports their nanoseconds (STAGES in
-// python/assay/call.py).
-inline constexpr std::array<const char*, wire::kStagesOfLane> kLaneStages = {"build", "forward",
-                                                                             "copy", "backward"};
-using LaneNanoseconds = std::array<std::int64_t, kLaneStages.size()>;
+using LaneNanoseconds = std::array<std::int64_t, wire::kStagesOfLane>;
 
-// The nanoseconds that a lane reported for each of kLaneStages; 0 for a stage that is missing.
+// The nanoseconds that a lane reported for each wire::Stage; 0 for a stage that is missing.
 LaneNanoseconds lane_nanoseconds(const wire::LaneRecord& lane);
 
 // Nanoseconds of cases in each of kStages. "fill" and "copy" add up both lanes. "wait" is how long

@@ -15,6 +15,7 @@
 #include "verdict/messages.h"
 #include "verdict/speed_verdict.h"
 #include "verdict/within.h"
+#include "wire/shared.h"
 
 namespace assay {
 namespace {
@@ -22,13 +23,7 @@ namespace {
 // A case that leaves more than this allocated in its lane has leaked memory.
 constexpr std::int64_t kLeakKb = 512 * 1024;
 
-// The phase in the record of a lane in which compute-sanitizer found a fault (SANITIZER of
-// wire.py).
-constexpr std::string_view kSanitizerPhase = "sanitizer";
-
-bool sanitized(const wire::LaneRecord& lane) {
-  return lane.phase() != nullptr && lane.phase()->string_view() == kSanitizerPhase;
-}
+bool sanitized(const wire::LaneRecord& lane) { return text(lane.phase()) == wire::kSanitizerPhase; }
 bool raised(const wire::LaneRecord& lane) {
   return lane.status() == wire::Status::raised && !sanitized(lane);
 }

@@ -18,4 +18,7 @@ inline constexpr std::string_view kSparesVariable = "ASSAY_SPARES";
 inline constexpr std::string_view kSparesAfterFaultVariable = "ASSAY_SPARES_AFTER_A_FAULT";
 inline constexpr std::string_view kOwnMpsVariable = "ASSAY_OWN_MPS";
 
+// The phase in the record of a lane in which compute-sanitizer found a fault.
+inline constexpr std::string_view kSanitizerPhase = "sanitizer";
+
 }  // namespace assay::wire

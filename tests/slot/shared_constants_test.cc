@@ -120,6 +120,7 @@ std::string expected() {
   text += fmt::format("SPARES = \"{}\"\n", wire::kSparesVariable);
   text += fmt::format("SPARES_AFTER_A_FAULT = \"{}\"\n", wire::kSparesAfterFaultVariable);
   text += fmt::format("OWN_MPS = \"{}\"\n", wire::kOwnMpsVariable);
+  text += fmt::format("SANITIZER = \"{}\"\n", wire::kSanitizerPhase);
   text += fmt::format("\nFAULT_EXIT = {}  # src/device/device.h\n", kDeviceFaultExit);
   text += fmt::format("PROTOCOL = {}  # src/lane/message.h\n", kProtocol);
   text += fmt::format("FEW_TERMS = {}  # src/measure/bar.h\n", static_cast<int>(kFewTerms));
