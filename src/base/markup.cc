@@ -1,5 +1,7 @@
 #include "base/markup.h"
 
+#include <algorithm>
+
 #include "base/utf8.h"
 
 namespace assay {
@@ -31,7 +33,12 @@ void append_escaped(std::string& out, char c) {
 
 std::string escape_markup(std::string_view text) {
   std::string safe;
-  for (const char c : replace_bad_bytes(text)) append_escaped(safe, c);
+  while (!text.empty()) {
+    const std::size_t good = find_bad_byte(text);
+    for (const char c : text.substr(0, good)) append_escaped(safe, c);
+    if (good < text.size()) safe += '?';
+    text.remove_prefix(std::min(good + 1, text.size()));
+  }
   return safe;
 }
 

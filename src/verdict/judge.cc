@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <string_view>
 #include <vector>
 
 #include "base/process.h"
