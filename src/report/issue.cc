@@ -27,7 +27,7 @@ std::string title_of(const Finding& finding) {
   return title;
 }
 
-// By which means it is known what is right.
+// How it is known what is right.
 std::string known_by(const Properties& properties, const Verdict& verdict, const Witness& witness) {
   const Fault& fault = verdict.fault();
   const std::string reference = fmt::format("PyTorch {}", property(properties, "torch"));

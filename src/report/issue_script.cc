@@ -14,8 +14,9 @@
 namespace assay {
 namespace {
 
-constexpr std::uint64_t kMostElements = 256;    // of all tensors: a person shall read them
-constexpr std::uint32_t kUpstream = 1U << 31U;  // as src/native/module.cc numbers its tensors
+constexpr std::uint64_t kMostElements = 256;  // of all tensors, so that a script is readable
+constexpr std::uint32_t kUpstream =
+    1U << 31U;  // number of the first upstream gradient, as in src/native
 
 using Comparisons = flatbuffers::Vector<flatbuffers::Offset<wire::Comparison>>;
 
@@ -25,7 +26,7 @@ std::string number_text(double number) {
   return fmt::format("{:.9g}", number);
 }
 
-// Rows in brackets, as deep as the shape.
+// The numbers as nested Python lists of this shape.
 std::string nested(const std::vector<std::string>& numbers, std::span<const std::int64_t> shape,
                    std::size_t& at) {
   if (shape.empty()) return numbers[at++];
@@ -44,14 +45,14 @@ std::string tensor_text(DType dtype, std::span<const std::int64_t> shape,
   }
   std::size_t at = 0;
   const std::string numbers = nested(python_numbers(dtype, elements), shape, at);
-  // to_tensor() makes no float8.
+  // to_tensor() cannot make float8.
   if (info(dtype).kind == DTypeClass::floating && size_of(dtype) == 1) {
     return fmt::format("paddle.to_tensor({}, \"float32\").astype(\"{}\")", numbers, name(dtype));
   }
   return fmt::format("paddle.to_tensor({}, \"{}\")", numbers, name(dtype));
 }
 
-// How far upstream gradients reach, as upstream_reach() of python/assay/call.py has it.
+// The same as upstream_reach() of python/assay/call.py.
 double upstream_reach(DType dtype, std::uint64_t count, std::uint64_t largest) {
   if (dtype == DType::float16 || dtype == DType::bfloat16 || count > 1U << 16U) return 0.5;
   const auto bits = static_cast<int>(std::bit_width(largest / std::max<std::uint64_t>(1, count)));
@@ -127,8 +128,8 @@ class ScriptWriter {
     return {};
   }
 
-  // The same values in memory that is not contiguous, as as_layout() of
-  // python/assay/frameworks/paddle_framework.py makes them.
+  // Moves the values to memory that is not contiguous, as as_layout() of
+  // python/assay/frameworks/paddle_framework.py does.
   void as_layout(std::size_t i, const TensorSpec& spec) {
     if (spec.elements() < 2) return;
     if (i % 3 == 0 && spec.shape.size() > 1) {
@@ -156,7 +157,7 @@ class ScriptWriter {
     line("result = " + made);
   }
 
-  // Under the upstream gradients of the run.
+  // Differentiates with the upstream gradients of the run.
   Status gradients() {
     if (leaves_.empty()) return fail("it differentiates by what is no argument");
     std::vector<std::string> outputs;
@@ -205,7 +206,7 @@ class ScriptWriter {
     return {};
   }
 
-  // What came, and what is right.
+  // Prints the result and the right result.
   void look(const std::string& what) {
     const wire::Comparison& comparison = *witness_.comparison;
     const bool numbers = (fault_.kinds & kValue) != 0 && (fault_.kinds & kShape) == 0;
@@ -225,8 +226,8 @@ class ScriptWriter {
   Witness witness_;
   std::vector<std::string> lines_;
   std::string text_;
-  std::vector<std::string> leaves_;  // differentiated by
-  std::uint64_t largest_ = 0;        // elements of the largest of them
+  std::vector<std::string> leaves_;  // inputs whose gradients are computed
+  std::uint64_t largest_ = 0;        // elements of the largest of these
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kShownMatches = 5;
 constexpr mode_t kFileMode = 0644;
 
-// Whether the words name this case for sure, perhaps, or not.
+// Whether the words name this case exactly, partly, or not.
 enum class Match { no, part, whole };
 
 Match match(std::uint64_t id, std::string_view text, std::string_view wanted) {
@@ -34,12 +34,12 @@ Match match(std::uint64_t id, std::string_view text, std::string_view wanted) {
   return part ? Match::part : Match::no;
 }
 
-// Gathers the cases that match: one that does as a whole ends the choice.
+// Collects the cases that match. An exact match ends the search.
 class Chooser {
  public:
   explicit Chooser(std::string_view wanted) : wanted_(wanted) {}
 
-  // Whether the case offered now is the choice so far.
+  // Whether this case is the best match so far.
   bool offer(std::uint64_t id, std::string_view text) {
     const Match matched = match(id, text, wanted_);
     if (matched == Match::no || best_ == Match::whole) return false;
@@ -70,7 +70,7 @@ class Chooser {
   std::vector<std::string> shown_;
 };
 
-// The tensor's elements, made in the file itself; gives their checksum.
+// Writes the tensor's elements into a mapped file, and returns their checksum.
 Result<std::uint64_t> write_input(const std::filesystem::path& file, const TensorSpec& spec,
                                   const wire::Filling* filling, const FillKey& key) {
   const std::uint64_t bytes = spec.bytes();
@@ -80,7 +80,7 @@ Result<std::uint64_t> write_input(const std::filesystem::path& file, const Tenso
   }
   const Fd opened(::open(file.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, kFileMode));
   if (!opened) return errno_error("cannot write " + file.string());
-  // All room at once: a disk that fills up under a mapping would be a SIGBUS.
+  // Allocates the whole file first: a disk that fills up under a mapping causes a SIGBUS.
   if (bytes > 0) {
     errno = ::posix_fallocate(opened.get(), 0, static_cast<off_t>(bytes));
     if (errno != 0) return errno_error(fmt::format("{} bytes for {}", bytes, file.string()));
@@ -91,7 +91,7 @@ Result<std::uint64_t> write_input(const std::filesystem::path& file, const Tenso
   return checksum(memory);
 }
 
-// Writes every input; notes where one is not sure to be what the lanes had.
+// Writes all inputs, and notes those that may differ from what the lanes had.
 Status write_inputs(const Case& parsed, const FoundCase& found, const wire::Trial& trial,
                     std::uint64_t seed, const std::filesystem::path& folder, Repro& repro) {
   for (std::size_t i = 0; i < parsed.tensor_count(); ++i) {
@@ -114,10 +114,10 @@ Status write_inputs(const Case& parsed, const FoundCase& found, const wire::Tria
   return {};
 }
 
-// The seed of the framework's own generator, as the lanes set it: frameworks take 63 bits.
+// The seed of the framework's generator, as lanes set it: frameworks accept 63 bits.
 std::uint64_t draw_seed(std::uint64_t seed, std::uint64_t id) { return (seed ^ id) >> 1U; }
 
-// Whether there is something to differentiate: not where both lanes found that there is nothing.
+// Whether the script differentiates. It does not if both lanes found nothing to differentiate.
 bool wants_backward(const wire::Trial& trial) {
   const auto* pairs = trial.pairs();
   if (pairs == nullptr || pairs->size() == 0) return true;
@@ -152,7 +152,7 @@ Result<Repro> write_repro(const Properties& properties, const FoundCase& found,
   }
   Repro repro;
   repro.script = folder / "repro.py";
-  // The inputs under which the fault shows, which may be others than the usual ones.
+  // The inputs of the value regime in which the fault was seen.
   const Fault& fault = found.verdict.fault();
   const wire::Trial& trial = trial_under(*record, fault.values);
   ASSAY_CHECK(write_inputs(parsed, found, trial, seed, folder, repro));

@@ -35,7 +35,7 @@ void count_cases(const TallyKey& key, const TallySums& sums, RunReport& report) 
   report.weak += key.outcome == Outcome::pass && (key.flags & kWeak) != 0 ? cases : 0;
 }
 
-// Settings whose flag has another name than their field; the mode is a flag of its own.
+// Settings whose flag has another name than their field.
 std::string flag_of(std::string_view setting) {
   return setting == "seed" ? "random_seed" : std::string(setting);
 }
@@ -82,7 +82,7 @@ nlohmann::json outcomes_json(const OutcomeCounts& counts) {
   return object;
 }
 
-// Takes the accommodations of the APIs that this run has cases of out of its properties.
+// Moves the known deviations of the run's APIs out of its properties.
 void take_accommodations(RunReport& report) {
   const auto kept = report.properties.extract(std::string(kAccommodations));
   if (!kept) return;
