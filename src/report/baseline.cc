@@ -22,8 +22,9 @@ constexpr std::int64_t kBaselineVersion = 2;
 constexpr std::string_view kFirstLineOfVersion1 = "assay-baseline 1";
 constexpr std::string_view kFault = "[[fault]]";
 constexpr const char* kHead =
-    "# Faults that are known: `assay report RUN --against THIS_FILE` fails on any other fault.\n"
-    "# Written by `assay report RUN --write-baseline THIS_FILE`; comments above a fault stay.\n";
+    "# Known faults: `assay report RUN --against THIS_FILE` fails on any other fault.\n"
+    "# Written by `assay report RUN --write-baseline THIS_FILE`, which keeps comments above "
+    "faults.\n";
 
 struct Baseline {
   PastRun past;
@@ -171,8 +172,8 @@ Result<Baseline> parse_version_1(std::string_view text, const std::string& file)
       baseline.past.properties[key] = line;
     } else if (!read_case(line, baseline.past)) {
       return usage_error(
-          fmt::format("{}:{}: no line of a baseline of version 1: OUTCOME ID CASE, with the id of "
-                      "that case",
+          fmt::format("{}:{}: invalid line in a baseline of version 1; write OUTCOME ID CASE, with "
+                      "the id of that case",
                       file, number + 1));
     }
   }

@@ -66,8 +66,8 @@ Result<std::vector<SettingChange>> changed_settings(
     if (value(now, key) == value(before, key)) continue;
     if (key == "version.canonical") {
       return usage_error(fmt::format(
-          "{} names its cases in another way (version.canonical {}, this run {}): write "
-          "it again with an assay of this version",
+          "the case ids of {} cannot be compared with those of this run (version.canonical {} and "
+          "{}); write the baseline or run the corpus again with one version of assay",
           past, value(before, key), value(now, key)));
     }
     changes.push_back({key, value(before, key), value(now, key), bearing_of(key)});
@@ -328,8 +328,8 @@ Result<RunComparison> compare_runs(RunReader& now, const PastRun& past, bool str
   compare_faults(found, past, comparison);
   if (!past.cases.empty()) {
     comparison.notice =
-        "this baseline lists cases (version 1), so a known case that fails in another way is not "
-        "seen; write it again with --write-baseline";
+        "this baseline lists cases (version 1), so a known case with a new fault is not noticed; "
+        "write the baseline again with --write-baseline";
     ASSAY_CHECK(know_listed_cases(now, past, comparison));
   }
   compare_coverage(found, past, comparison);

@@ -93,7 +93,7 @@ Status fill_again(const wire::Filling* filling, const FillKey& key, DType dtype,
   if (filling->kind() > static_cast<std::uint8_t>(kLastFillKind)) {
     return fail(
         fmt::format("the record has a value rule {} that this assay does not know; use the "
-                    "one that made the run",
+                    "assay that made the run",
                     filling->kind()));
   }
   const auto* literal = filling->literal();

@@ -17,7 +17,7 @@ using Properties = std::map<std::string, std::string>;
 
 std::string property(const Properties& properties, const std::string& key) {
   const auto found = properties.find(key);
-  return found == properties.end() ? "of a version that the run did not keep" : found->second;
+  return found == properties.end() ? "(version unknown)" : found->second;
 }
 
 std::string title_of(const Finding& finding) {
@@ -31,7 +31,8 @@ std::string title_of(const Finding& finding) {
 std::string known_by(const Properties& properties, const Verdict& verdict, const Witness& witness) {
   const Fault& fault = verdict.fault();
   const std::string reference = fmt::format("PyTorch {}", property(properties, "torch"));
-  if (fault.kinds == kInput) return "the documentation promises no change of this input";
+  if (fault.kinds == kInput)
+    return "the documentation does not say that the call changes this input";
   if (witness.comparison == nullptr) {
     return verdict.outcome == Outcome::reference_error
                ? "the test lane's result; the reference fails"
@@ -39,9 +40,8 @@ std::string known_by(const Properties& properties, const Verdict& verdict, const
   }
   if (fault.by_truth) {
     std::string means = fmt::format(
-        "the same function in float64 on the same inputs, by {}, and again with every input moved "
-        "by "
-        "half a unit in its last place, which says what rounding could have done",
+        "the same function in float64 on the same inputs, by {}, and again with every input "
+        "perturbed by half a unit in the last place, which shows the error that rounding can cause",
         reference);
     if (witness.element) {
       means +=
@@ -50,7 +50,7 @@ std::string known_by(const Properties& properties, const Verdict& verdict, const
     return means;
   }
   if (witness.comparison->equality() == wire::Equality::bits) {
-    return fmt::format("the call only moves elements, so their bits stay; {} keeps them",
+    return fmt::format("the call only moves elements, so their bits must not change; {} keeps them",
                        reference);
   }
   return fmt::format("{} on the same inputs", reference);
@@ -82,7 +82,7 @@ Verdict about(const FaultKey& key, Verdict verdict) {
 Result<Issue> write_issue(const Properties& properties, const Finding& finding,
                           const FoundCase& shown) {
   ASSAY_TRY(const wire::Record* record, wire::open<wire::Record>(shown.record));
-  if (!has_lanes(*record)) return fail("nothing is recorded of how this case ran");
+  if (!has_lanes(*record)) return fail("the record of this case has no lanes");
   Case parsed;
   if (const auto status = parse_case(shown.text, parsed); !status) {
     return fail("a stored case does not parse: " + status.error().message);
@@ -95,7 +95,7 @@ Result<Issue> write_issue(const Properties& properties, const Finding& finding,
   issue.text =
       fmt::format("# {}\n\n{}\n\n`{}`\n\n", issue.title, frameworks(properties), shown.text);
   if (verdict.outcome == Outcome::reference_error) {
-    issue.why = "the fault is the reference's, which calls PyTorch by way of assay's tables";
+    issue.why = "the fault is in the reference, which calls PyTorch through assay's API tables";
   } else if (auto script = issue_script(properties, parsed, shown.id, trial, verdict)) {
     issue.script = std::move(*script);
     issue.text += fmt::format("```python\n{}```\n\n", issue.script);
@@ -106,12 +106,12 @@ Result<Issue> write_issue(const Properties& properties, const Finding& finding,
     issue.text += fmt::format(
         "There is no short script: {}. `assay repro` writes a longer one.\n\n", issue.why);
   }
-  issue.text += fmt::format("- what came: {}\n- what is right is known by: {}\n", verdict.message,
+  issue.text += fmt::format("- result: {}\n- source of the right result: {}\n", verdict.message,
                             known_by(properties, verdict, witness));
   issue.text += fmt::format("- seen in {} case{} of the run{}{}\n", finding.cases,
                             finding.cases == 1 ? "" : "s",
                             circumstances(finding).empty() ? "" : ": ", circumstances(finding));
-  issue.text += fmt::format("- again with assay: `{}`\n", rerun_command(shown.text, properties));
+  issue.text += fmt::format("- rerun with assay: `{}`\n", rerun_command(shown.text, properties));
   return issue;
 }
 

@@ -85,7 +85,9 @@ class ScriptWriter {
     if (text_.find("inf") != std::string::npos || text_.find("nan") != std::string::npos) {
       lines_.insert(lines_.begin(), "from math import inf, nan\n");
     }
-    if (lines_.size() > kIssueLines) return fail("it would have more than 20 lines");
+    if (lines_.size() > kIssueLines) {
+      return fail(fmt::format("it would have more than {} lines", kIssueLines));
+    }
     return fmt::format("{}", fmt::join(lines_, ""));
   }
 
@@ -97,11 +99,11 @@ class ScriptWriter {
 
   Status check() const {
     if (parsed_.total_elements() > kMostElements) {
-      return fail(fmt::format("its tensors have more than {} elements", kMostElements));
+      return fail(fmt::format("the case's tensors have more than {} elements", kMostElements));
     }
-    if (parsed_.constructs()) return fail("a layer's parameters are filled by assay");
+    if (parsed_.constructs()) return fail("the case is a layer, whose parameters assay fills");
     for (const TensorSpec spec : parsed_.tensors()) {
-      if (!spec.strides.empty()) return fail("it has tensors with strides of their own");
+      if (!spec.strides.empty()) return fail("the case has tensors with strides");
     }
     return {};
   }
@@ -159,7 +161,7 @@ class ScriptWriter {
 
   // Differentiates with the upstream gradients of the run.
   Status gradients() {
-    if (leaves_.empty()) return fail("it differentiates by what is no argument");
+    if (leaves_.empty()) return fail("no argument of the case has a gradient");
     std::vector<std::string> outputs;
     std::vector<std::string> upstream;
     if (const Comparisons* results = results_of_run(); results != nullptr) {
@@ -197,7 +199,9 @@ class ScriptWriter {
     if (!differentiable(dtype) || shape == nullptr) return {};
     std::uint64_t count = 1;
     for (const std::int64_t extent : *shape) count *= static_cast<std::uint64_t>(extent);
-    if (count > kMostElements) return fail("its result has too many elements");
+    if (count > kMostElements) {
+      return fail(fmt::format("a result has more than {} elements", kMostElements));
+    }
     std::vector<std::byte> elements(count * size_of(dtype));
     const double reach = upstream_reach(dtype, count, largest_);
     fill({FillKind::uniform, -reach, reach, 0}, {seed_, id_, kUpstream + place}, dtype, elements);

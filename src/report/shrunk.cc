@@ -84,8 +84,8 @@ Result<ShrunkCases> parse_shrunk(const json& object, const std::string& file) {
   const auto damaged = [&](std::string_view what) {
     return usage_error(fmt::format("{}: {}; remove it and run assay shrink again", file, what));
   };
-  if (!object.is_object()) return damaged("is no JSON object");
-  if (object.value("version", 0) != kShrunkVersion) return damaged("is of another assay");
+  if (!object.is_object()) return damaged("the file is no JSON object");
+  if (object.value("version", 0) != kShrunkVersion) return damaged("another assay wrote the file");
   ShrunkCases cases;
   const json entries = object.value("cases", json::object());
   for (const auto& [id, entry] : entries.items()) {
