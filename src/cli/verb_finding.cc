@@ -25,7 +25,7 @@ struct FindingOptions {
   std::string script;
 };
 
-// The smallest case known that shows the finding.
+// The smallest known case of the finding.
 Result<FoundCase> shown_case(const std::string& folder, RunReader& run, const Finding& finding) {
   ASSAY_TRY(const ShrunkCases shrunk, read_shrunk(folder));
   if (const auto smaller = shrunk.find(finding.id); smaller != shrunk.end()) {
