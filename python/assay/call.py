@@ -14,6 +14,7 @@ from assay.names import callable_name, public_name
 from assay.regimes import Inputs, bar_of, equalities_of, skip_of, specs_in
 from assay.registry import Api
 from assay.results import SEQUENCE, flatten
+from assay.shared import UPSTREAM
 from assay.wire import (
     CODES,
     DIFFERENTIABLE,
@@ -30,7 +31,6 @@ from assay.wire import (
 STAGE_INDEX = {stage: index for index, stage in enumerate(STAGES)}
 
 MOST_LEAVES = 1 << 14  # in a result
-UPSTREAM = 4.0  # reach of upstream gradients in single precision, before upstream_reach() scales it
 
 
 class Functions:
@@ -298,22 +298,21 @@ class Call(CaseInputs):
         self.upstream_dtypes[position] = dtype
         count = count_of(shape)
         framework = self.framework
-        reach = upstream_reach(dtype, count, self.largest)
         if count < LARGE_INPUT:
             gradient = framework.empty(shape, dtype)
-        elif (gradient := self._upstream_shared(position, shape, dtype, reach)) is not None:
+        elif (gradient := self._upstream_shared(position, shape, dtype)) is not None:
             return gradient
         else:
             gradient = self._room(shape, dtype)
         pointer = framework.pointer(gradient) if count else 0
-        self.native.fill_upstream(position, pointer, count, CODES[dtype], reach)
+        self.native.fill_upstream(position, pointer, count, CODES[dtype], self.largest)
         return gradient
 
-    def _upstream_shared(self, position: int, shape: Any, dtype: str, reach: float) -> Any:
+    def _upstream_shared(self, position: int, shape: Any, dtype: str) -> Any:
         """The upstream gradient in memory that the slot's lanes share; None if there is no such memory."""
         if not self._can_share():
             return None
-        made = self.native.fill_upstream_shared(position, tuple(shape), CODES[dtype], reach)
+        made = self.native.fill_upstream_shared(position, tuple(shape), CODES[dtype], self.largest)
         return self._adopted(made, dtype)
 
     def _of_others(self, others: list[tuple[Any, Any]], wanted: list[Any]) -> list[Any]:
@@ -322,18 +321,6 @@ class Call(CaseInputs):
             return [None] * len(wanted)
         values, upstream = zip(*others, strict=True)
         return self.framework.gradients(list(values), wanted, list(upstream))
-
-
-def upstream_reach(dtype: str, count: int, inputs: int) -> float:
-    """The largest magnitude of upstream gradients: faults in gradients shall exceed the absolute tolerance.
-
-    `count`: elements of the output; `inputs`: elements of the largest input. A mean of n elements has
-    gradients of 1/n, so the reach grows by powers of two with inputs / count. It does not grow for half
-    precision, which has too little range and too few digits, nor for outputs of many elements, because
-    rounding errors in running sums would grow as well."""
-    if dtype in ("float16", "bfloat16") or count > 1 << 16:
-        return 0.5
-    return UPSTREAM * 2 ** min(16, max(0, (inputs // max(1, count)).bit_length() - 1))
 
 
 def drawn_gradient(law: Law, kept: Any, other: Any) -> Law | None:

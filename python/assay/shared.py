@@ -98,5 +98,6 @@ OWN_MPS = "ASSAY_OWN_MPS"
 SANITIZER = "sanitizer"
 
 FAULT_EXIT = 86  # src/device/device.h
+UPSTREAM = 4.0  # src/fill/fill.h
 PROTOCOL = 1  # src/lane/message.h
 FEW_TERMS = 64  # src/measure/bar.h

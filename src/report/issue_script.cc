@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <vector>
 
@@ -15,8 +14,6 @@ namespace assay {
 namespace {
 
 constexpr std::uint64_t kMostElements = 256;  // of all tensors, so that a script is readable
-constexpr std::uint32_t kUpstream =
-    1U << 31U;  // number of the first upstream gradient, as in src/native
 
 using Comparisons = flatbuffers::Vector<flatbuffers::Offset<wire::Comparison>>;
 
@@ -50,13 +47,6 @@ std::string tensor_text(DType dtype, std::span<const std::int64_t> shape,
     return fmt::format("paddle.to_tensor({}, \"float32\").astype(\"{}\")", numbers, name(dtype));
   }
   return fmt::format("paddle.to_tensor({}, \"{}\")", numbers, name(dtype));
-}
-
-// The same as upstream_reach() of python/assay/call.py.
-double upstream_reach(DType dtype, std::uint64_t count, std::uint64_t largest) {
-  if (dtype == DType::float16 || dtype == DType::bfloat16 || count > 1U << 16U) return 0.5;
-  const auto bits = static_cast<int>(std::bit_width(largest / std::max<std::uint64_t>(1, count)));
-  return 4.0 * std::exp2(std::min(16, std::max(0, bits - 1)));
 }
 
 class ScriptWriter {
@@ -203,8 +193,8 @@ class ScriptWriter {
       return fail(fmt::format("a result has more than {} elements", kMostElements));
     }
     std::vector<std::byte> elements(count * size_of(dtype));
-    const double reach = upstream_reach(dtype, count, largest_);
-    fill({FillKind::uniform, -reach, reach, 0}, {seed_, id_, kUpstream + place}, dtype, elements);
+    const FillKey key{seed_, id_, kUpstream + place};
+    fill(upstream_rule(dtype, count, largest_), key, dtype, elements);
     outputs.push_back("result" + (comparison.path() == nullptr ? "" : comparison.path()->str()));
     upstream.push_back(tensor_text(dtype, {shape->data(), shape->size()}, elements));
     return {};
