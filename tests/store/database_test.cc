@@ -73,7 +73,7 @@ TEST(Database, ASecondOpenerIsRefused) {
   }
 }
 
-TEST(Database, WhatIsNoDatabaseIsAnError) {
+TEST(Database, AFileThatIsNoDatabaseIsAnError) {
   const Folder folder;
   EXPECT_FALSE(Database::open(folder / "missing.db", OpenMode::existing).has_value());
   EXPECT_FALSE(std::filesystem::exists(folder / "missing.db"));
@@ -81,7 +81,7 @@ TEST(Database, WhatIsNoDatabaseIsAnError) {
   EXPECT_FALSE(Database::open(folder / "text.db", OpenMode::existing).has_value());
 }
 
-// No index in shared memory: file systems of clusters do not support one.
+// The WAL index is not in a shared-memory file, which file systems of clusters do not support.
 TEST(Database, ThereIsNoSharedMemoryFile) {
   const Folder folder;
   auto database = Database::open(folder / "a.db", OpenMode::create);

@@ -1,4 +1,4 @@
-// The runs of many machines as one: every case once, and nothing that they disagree on is hidden.
+// Merged runs: they have each case once, and report cases on which the runs disagree.
 
 #include "store/merge.h"
 

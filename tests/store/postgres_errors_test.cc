@@ -1,4 +1,4 @@
-// What people are told when PostgreSQL refuses.
+// Messages for errors of PostgreSQL.
 
 #include "store/postgres_errors.h"
 

@@ -1,4 +1,4 @@
-// A database that is not there: restarted, away, full, or none at all.
+// A database that is restarted, unreachable, full, or missing.
 
 #include <thread>
 
@@ -24,7 +24,7 @@ TEST_F(Postgres, ResultsOutliveARestartOfTheDatabase) {
   EXPECT_EQ(store->fenced(), 0U);
 }
 
-// Whether the claimer has added its cases itself or not.
+// For a claimer that has added its cases itself, and for one that has not.
 TEST_F(Postgres, ClaimsGoOnWhenTheDatabaseIsBack) {
   for (const bool own : {false, true}) {
     address_ = server_->address(own ? "back_own" : "back");
@@ -59,7 +59,7 @@ TEST_F(Postgres, ADatabaseThatStaysAwayIsOneLine) {
   server_->start();
 }
 
-// What is to be recorded stays with its claimer, which can write it when there is room again.
+// The claimer keeps results that it cannot write, and writes them when there is room again.
 TEST(PostgresOnASmallDisk, ADiskThatStaysFullIsOneLineAndLosesNothing) {
   if (!PostgresServer::programs()) GTEST_SKIP() << "PostgreSQL is not installed: tools/setup dev";
   if (::geteuid() != 0) GTEST_SKIP() << "a small disk for the database needs root";
