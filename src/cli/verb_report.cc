@@ -76,7 +76,7 @@ Status list_outcome(RunReader& run, const std::string& text) {
   });
 }
 
-// A note on the outcomes of which not every failed case was read.
+// A note that lists the outcomes with failed cases that were not read.
 std::string unread_failures(const RunReport& report, std::uint64_t most) {
   std::string text;
   for (const OutcomeInfo& outcome : kOutcomes) {

@@ -75,7 +75,7 @@ bool add_number(flatbuffers::FlatBufferBuilder& builder, flatbuffers::voffset_t 
   return true;
 }
 
-// Adds the field with the value of which `text` is the text_of(). False if the text is invalid.
+// Adds the field with the value that `text`, written by text_of(), means. False if it is invalid.
 bool add_field(flatbuffers::FlatBufferBuilder& builder, flatbuffers::voffset_t field,
                flatbuffers::ElementaryType type, std::string_view text) {
   switch (type) {
