@@ -14,6 +14,7 @@ from assay.names import callable_name, public_name
 from assay.regimes import Inputs, bar_of, equalities_of, skip_of, specs_in
 from assay.registry import Api
 from assay.results import SEQUENCE, flatten
+from assay.shared import UPSTREAM
 from assay.wire import (
     CODES,
     DIFFERENTIABLE,
@@ -29,8 +30,7 @@ from assay.wire import (
 
 STAGE_INDEX = {stage: index for index, stage in enumerate(STAGES)}
 
-MOST_LEAVES = 1 << 14
-UPSTREAM = 4.0  # reach of upstream gradients in single precision, before upstream_reach() scales it
+MOST_LEAVES = 1 << 14  # in a result
 
 
 class Functions:
@@ -43,6 +43,9 @@ class Functions:
         self.known: dict[str, Callable[..., Any]] = {}
 
     def of(self, job: Job, entry: Api | None) -> Callable[..., Any]:
+        """The function for the job's API, wrapped unless it makes a layer.
+
+        Raises Stop with UNSUPPORTED if the lane calls reference functions and the API has none."""
         found = self.known.get(job.api)
         if found is None:
             found = self._plain(job, entry)
@@ -70,15 +73,15 @@ class Functions:
 
 
 class Call(CaseInputs):
-    """One case in the lane; `phase` is its phase when something raises."""
+    """One case in the lane. `phase` is the phase that it is in, also after an exception."""
 
     outputs: Sequence[Leaf] = ()
     gradients: Sequence[Leaf] = ()
     differentiable = False
     leaves: Sequence[tuple[str, Any]] = ()
     overwritten: Sequence[str] = ()
-    planted = ""  # the planted fault, in words (assay.mutation)
-    foreseen = False  # trials that need no run have been answered already
+    planted = ""  # description of the planted fault (assay.mutation)
+    foreseen = False  # the caller has answered trials that need no run
 
     def __init__(
         self, framework: Framework, native: Any, functions: Functions, hand_over: HandOver, job: Job
@@ -86,18 +89,18 @@ class Call(CaseInputs):
         super().__init__(framework, native, functions, job)
         self.hand_over = hand_over
         self.phase = "build"
-        self.upstream_dtypes: dict[int, str] = {}  # of an output's upstream gradient, by its position
-        # Only results of the reference carry error bars.
+        self.upstream_dtypes: dict[int, str] = {}  # of upstream gradients, by the output's position
+        # Only results of the reference have error bars.
         self.barred = job.settings.error_bar and job.lane.role != "test"
 
     def run(self) -> None:
-        """Fills `outputs` and `gradients`. If differentiation fails, `outputs` stay."""
+        """Runs the case and sets `outputs` and `gradients`. `outputs` stay set if differentiation fails."""
         self.evaluate(self._function())
 
     def run_unfilled(self) -> None:
-        """Runs the call alone with large inputs unfilled. Raises the framework's error if it has no kernel,
-        before their memory is touched. Only inputs that may have any value stay unfilled (regimes.is_free):
-        the call also takes such values in the regimes wide, nan and infinity."""
+        """Runs only the call, with large inputs unfilled. If there is no kernel, this raises the framework's
+        error before the memory of these inputs is touched. Only inputs that may have any value stay unfilled
+        (regimes.is_free): the call gets such values in the regimes wide, nan and infinity too."""
         self.unfilled = True
         function, args, kwargs = self._ready(self._function())
         self._enter("forward")
@@ -106,7 +109,7 @@ class Call(CaseInputs):
         self._forward(function, args, kwargs)
 
     def _function(self) -> Callable[..., Any]:
-        """The function to call. Afterwards the arguments have names."""
+        """The function to call. Also names the arguments. Raises Stop if the case does not run."""
         job, entry = self.job, self.entry
         if entry is None and job.lane.known_only:
             self.functions.own(job.api, entry)  # a name that does not exist is no gap of the tables
@@ -114,7 +117,7 @@ class Call(CaseInputs):
         if entry is not None and entry.skip:
             raise Stop(SKIPPED, entry.skip)
         if (job.construction is not None) != bool(entry is not None and entry.kind):
-            refuse(f"{job.api}: layers are made and then called, functions only called")
+            refuse(f"{job.api}: write a layer as API(…)(…), and a function as API(…)")
         self._name_arguments()
         skip = None if self.foreseen else skip_of(entry, self.named, job.values)
         if skip is not None:
@@ -134,6 +137,7 @@ class Call(CaseInputs):
         return function, args, kwargs
 
     def evaluate(self, function: Callable[..., Any]) -> None:
+        """Runs the case with this function, and sets `outputs`, `gradients` and `overwritten`."""
         entry = self.entry
         function, args, kwargs = self._ready(function)
         if self.dump is not None:
@@ -151,7 +155,7 @@ class Call(CaseInputs):
         if self.dump is not None:
             self.dump.save("output", leaves)
         if len(leaves) > MOST_LEAVES:
-            raise Stop(UNSUPPORTED, f"a result of {len(leaves)} parts; assay compares {MOST_LEAVES}")
+            raise Stop(UNSUPPORTED, f"the result has {len(leaves)} parts; assay compares up to {MOST_LEAVES}")
         equal = equalities_of(entry)
         inputs = Inputs.of(self.named) if self.barred else None
         bar = partial(bar_of, entry, self.job.values, inputs) if self.barred else None
@@ -173,13 +177,13 @@ class Call(CaseInputs):
         self.let_go()
 
     def _bound_memory(self) -> None:
-        """From here on an allocation too large for the machine fails. The lane lifts the limit."""
+        """Makes allocations that are too large for the machine fail. The lane lifts the limit afterwards."""
         if self.elements >= GIANT:
             self.native.bound_memory(True)
 
     def let_go(self) -> None:
-        """From here on freed memory of large tensors is not overwritten: it may never have been touched. It
-        is overwritten when it is given out again."""
+        """Stops overwriting freed memory for a case with large tensors, because that memory may never have
+        been touched. It is overwritten when it is allocated again."""
         if self.elements >= LARGE_INPUT:
             self.native.scramble(False)
 
@@ -192,7 +196,7 @@ class Call(CaseInputs):
         return dict(zip(self.taken, args, strict=False)) | kwargs
 
     def _updated(self, args: list[Any], kwargs: Any) -> list[tuple[str, Any]]:
-        """Values, after the call, of the arguments that the API promises to change."""
+        """The arguments that the API promises to change, with their values after the call."""
         given = self._given(args, kwargs)
         return [
             (f".{name} afterwards", self.framework.constant(given[name]))
@@ -201,7 +205,7 @@ class Call(CaseInputs):
         ]
 
     def _note_overwritten(self) -> None:
-        """Notes inputs that the call changed without a promise."""
+        """Notes inputs that the call changed but must not change."""
         if self.job.lane.reference_functions or self.job.values == "layout":
             return
         changed = self.native.overwritten()
@@ -216,11 +220,11 @@ class Call(CaseInputs):
         ]
 
     def times(self) -> tuple[int, ...]:
-        """Nanoseconds in each of STAGES; ends the case."""
+        """Ends the case and returns its nanoseconds in each of STAGES."""
         return self.native.times()
 
     def _enter(self, phase: str, stage: str = "") -> None:
-        """Enters `phase`. The time from now on counts for `stage` if given, else for the phase."""
+        """Enters `phase`. Time counts for `stage` from now on, or for the stage named like the phase."""
         self.phase = phase
         self.native.enter(STAGE_INDEX[stage or phase])
 
@@ -230,7 +234,7 @@ class Call(CaseInputs):
         changes = self.entry.changes if self.entry is not None else ""
         if self.job.lane.reference_functions or not changes:
             return function(*args, **kwargs)
-        # In place: the result is the argument's value afterwards.
+        # The API works in place: its result is the argument's value after the call.
         if changes in kwargs:
             changed = kwargs[changes] = self._writable(kwargs[changes])
         else:
@@ -253,9 +257,9 @@ class Call(CaseInputs):
         return self.framework.writable(value)
 
     def _backward(self, leaves: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-        """Gradients of the wanted inputs under an upstream gradient that is the same in both lanes.
+        """The gradients of the wanted inputs. Both lanes use the same upstream gradient.
 
-        For an output drawn from two values, they are drawn from the gradients of both."""
+        If an output is drawn from two values, the result is drawn from the gradients of both."""
         if not self.wanted:
             return []
         framework = self.framework
@@ -273,8 +277,8 @@ class Call(CaseInputs):
     def _through(
         self, leaves: list[tuple[str, Any]]
     ) -> tuple[list[Any], list[Any], list[Law], list[tuple[Any, Any]]]:
-        """The differentiable outputs, their upstream gradients, the distributions among them, and the values
-        that replace dropped ones, each with its upstream gradient."""
+        """The differentiable outputs, their upstream gradients, the distributions among them, and pairs of
+        the values that replace dropped ones and their upstream gradients."""
         framework = self.framework
         outputs, upstream, laws, others = [], [], [], []
         for position, (_, value) in enumerate(leaves):
@@ -303,22 +307,21 @@ class Call(CaseInputs):
         self.upstream_dtypes[position] = dtype
         count = count_of(shape)
         framework = self.framework
-        reach = upstream_reach(dtype, count, self.largest)
         if count < LARGE_INPUT:
             gradient = framework.empty(shape, dtype)
-        elif (gradient := self._upstream_shared(position, shape, dtype, reach)) is not None:
+        elif (gradient := self._upstream_shared(position, shape, dtype)) is not None:
             return gradient
         else:
             gradient = self._room(shape, dtype)
         pointer = framework.pointer(gradient) if count else 0
-        self.native.fill_upstream(position, pointer, count, CODES[dtype], reach)
+        self.native.fill_upstream(position, pointer, count, CODES[dtype], self.largest)
         return gradient
 
-    def _upstream_shared(self, position: int, shape: Any, dtype: str, reach: float) -> Any:
-        """The same in memory that the slot's lanes share; None if there is none."""
+    def _upstream_shared(self, position: int, shape: Any, dtype: str) -> Any:
+        """The upstream gradient in memory that the slot's lanes share; None if there is no such memory."""
         if not self._can_share():
             return None
-        made = self.native.fill_upstream_shared(position, tuple(shape), CODES[dtype], reach)
+        made = self.native.fill_upstream_shared(position, tuple(shape), CODES[dtype], self.largest)
         return self._adopted(made, dtype)
 
     def _of_others(self, others: list[tuple[Any, Any]], wanted: list[Any]) -> list[Any]:
@@ -329,20 +332,9 @@ class Call(CaseInputs):
         return self.framework.gradients(list(values), wanted, list(upstream))
 
 
-def upstream_reach(dtype: str, count: int, inputs: int) -> float:
-    """Largest magnitude of upstream gradients: a gradient's fault shall exceed the absolute tolerance.
-
-    A mean of n elements has gradients of 1/n. So the reach grows by a power of two with the ratio of the
-    elements of the inputs to those of the output. Half precision has too little range and too few digits for
-    that, and in running sums of many elements rounding errors would grow as well."""
-    if dtype in ("float16", "bfloat16") or count > 1 << 16:
-        return 0.5
-    return UPSTREAM * 2 ** min(16, max(0, (inputs // max(1, count)).bit_length() - 1))
-
-
 def drawn_gradient(law: Law, kept: Any, other: Any) -> Law | None:
-    """The gradient through an output of distribution `kept` or `either`: drawn from the gradients of its
-    values and of those that replace them. None: there is no gradient."""
+    """The gradient through an output with the distribution `kept` or `either`. It is drawn from the gradient
+    of the kept values and that of the values that replace dropped ones. None if there is no gradient."""
     share, groups = law.parameters[-2:]
     some = other if kept is None else kept
     if some is None:

@@ -1,12 +1,12 @@
-"""An interpreter that stays between runs with a framework imported, and forks a fork server for each run.
+"""The kept interpreter: outlives a run with a framework imported, and forks a fork server for each later run.
 
-It was given one descriptor, 3: a listening socket (SOCK_SEQPACKET) at an address that nobody can guess. Its
-record, a file that only our user can read, leads runs there (src/lane/kept_record.h). A run sends
-{"v": 1, "server": true} with three descriptors: the fork server's listening socket, the pipe on which it
-reports, and its log. The answer is {"v": 1, "pid": N} with a pidfd.
+Its descriptor 3 is a listening socket (SOCK_SEQPACKET) at a secret address. The address is in its record, a
+file that only our user can read (src/lane/kept_record.h). A run sends {"v": 1, "server": true} with three
+descriptors: the fork server's listening socket, the pipe for its reports, and its log. The answer is
+{"v": 1, "pid": N} with a pidfd.
 
-It hangs up on a run, and stops listening, when a file that it has imported has changed. It also stops
-listening when no run has asked for a while. It ends once its last fork server has ended.
+If an imported file has changed, the kept interpreter closes the connection of the run and stops listening. It
+also stops listening if no run has connected for a while. It exits when its last fork server has ended.
 """
 
 import contextlib
@@ -24,16 +24,18 @@ from typing import Any
 from assay.orphans import adopt, kill_others
 from assay.peers import VERSION, is_ours
 
-PATIENCE = 1.0  # seconds for the request of a run that has connected
-ABOVE = 16  # beyond the numbers that a fork server expects its descriptors at
+PATIENCE = 1.0  # seconds to wait for the request of a run that has connected
+ABOVE = 16  # larger than the descriptor numbers that a fork server uses
 LOOK_AGAIN = 1.0  # seconds between two looks for fork servers that have ended
 
 Stamps = dict[str, tuple[int, int, int]]
 
 
 def wait_for_runs(listen_fd: int, ready_fd: int, keep: float, record: str = "") -> None:
-    """Returns in a child that was forked for a run, with the run's descriptors at the two numbers."""
-    os.setsid()  # the terminal of the first run must not end it
+    """Waits for runs. Returns only in a child forked for a run, with that run's descriptors at these numbers.
+
+    `keep`: seconds without a run after which it stops listening. `record`: path of the record."""
+    os.setsid()  # closing the terminal of the first run must not kill this process
     adopt()
     listener = socket.socket(fileno=os.dup(listen_fd))
     os.close(listen_fd)
@@ -42,7 +44,7 @@ def wait_for_runs(listen_fd: int, ready_fd: int, keep: float, record: str = "") 
             os.write(mine, b"ready\n")
     imported = stamps(files_of_modules())
     children: set[int] = set()
-    left = False  # the last look found processes that ended fork servers had left
+    left = False  # the last look killed processes that ended fork servers had left
     asked = time.monotonic()
     while True:
         if gone := ended():
@@ -52,7 +54,7 @@ def wait_for_runs(listen_fd: int, ready_fd: int, keep: float, record: str = "") 
             left = bool(kill_others(children))
         idle = time.monotonic() - asked > keep
         if listener.fileno() < 0 or idle:
-            forget(record, listener)  # the next run starts another one
+            forget(record, listener)  # the next run starts another interpreter
             if not children and not left:
                 os._exit(0)
             time.sleep(LOOK_AGAIN)
@@ -79,7 +81,7 @@ def wait_for_runs(listen_fd: int, ready_fd: int, keep: float, record: str = "") 
 
 @contextlib.contextmanager
 def held(record: str, listener: socket.socket) -> Iterator[int | None]:
-    """The record, locked and open at its end; None where it is not this server's any more."""
+    """A descriptor of the record, locked and open for appending; None if it is another interpreter's."""
     mine = None
     try:
         if record and listener.fileno() >= 0:
@@ -90,7 +92,7 @@ def held(record: str, listener: socket.socket) -> Iterator[int | None]:
                 os.close(mine)
                 mine = None
     except OSError:
-        pass  # a run that started another server has removed it
+        pass  # a run that started another interpreter has removed it
     try:
         yield mine
     finally:
@@ -99,7 +101,7 @@ def held(record: str, listener: socket.socket) -> Iterator[int | None]:
 
 
 def forget(record: str, listener: socket.socket) -> None:
-    """Stops listening, and removes the record."""
+    """Stops listening and removes the record."""
     with held(record, listener) as mine:
         if mine is not None:
             os.unlink(record)
@@ -107,7 +109,8 @@ def forget(record: str, listener: socket.socket) -> None:
 
 
 def request(listener: socket.socket) -> tuple[socket.socket, list[int]]:
-    """A run's connection and its three descriptors; no descriptors unless it is a request of our user."""
+    """A run's connection and the three descriptors of its request. No descriptors if the request is invalid
+    or comes from another user."""
     connection, _ = listener.accept()
     if not is_ours(connection):
         return connection, []
@@ -125,6 +128,7 @@ def request(listener: socket.socket) -> tuple[socket.socket, list[int]]:
 
 
 def become_server(fds: list[int], listen_fd: int, ready_fd: int) -> None:
+    """In the forked child: moves the three descriptors of a request to where the fork server expects them."""
     os.setpgid(0, 0)
     lifted = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, ABOVE) for fd in fds]
     for fd in fds:
@@ -137,8 +141,9 @@ def become_server(fds: list[int], listen_fd: int, ready_fd: int) -> None:
 
 
 def tell(connection: socket.socket, pid: int) -> None:
+    """Answers a run with the process id and a pidfd of its server. Kills the server if the run is gone."""
     try:
-        os.setpgid(pid, pid)  # in both processes: either may run first
+        os.setpgid(pid, pid)  # become_server() does the same: either process may run first
     except OSError:
         pass
     pidfd = os.pidfd_open(pid)
@@ -150,7 +155,7 @@ def tell(connection: socket.socket, pid: int) -> None:
 
 
 def ended() -> set[int]:
-    """Reaps the children that have ended since the last call; returns their numbers."""
+    """Reaps the children that have ended since the last call, and returns their process ids."""
     found = set()
     try:
         while (pid := os.waitpid(-1, os.WNOHANG)[0]) != 0:
@@ -169,7 +174,7 @@ def files_of_modules() -> set[str]:
 
 
 def stamps(files: Any) -> Stamps:
-    """Inode, size and time of change of each file that exists: they change when it is written or replaced."""
+    """Inode, size and modification time of each existing file. They change when it is written or replaced."""
     found: Stamps = {}
     for file in files:
         try:

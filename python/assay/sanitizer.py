@@ -1,8 +1,8 @@
 """Reads the reports of NVIDIA's compute-sanitizer, in a lane that runs under it.
 
-The sanitizer appends whole reports to one file, before the call that waits for a kernel returns. One lane at
-a time runs under it (src/device/compute_sanitizer.h), so text that is appended while a case runs belongs to
-the case.
+The sanitizer appends complete reports to one file, before the call that waits for a kernel returns. Only one
+lane at a time runs under it (src/device/compute_sanitizer.h). So the text that is appended while a case runs
+belongs to the case.
 """
 
 import os
@@ -10,10 +10,10 @@ import time
 from typing import Any
 
 PREFIX = "========= "
-MOST_BYTES = 1 << 16  # bytes of reports that are read: a kernel can have one for each thread
+MOST_BYTES = 1 << 16  # bytes of reports that are read: a kernel can have a report for each thread
 END = PREFIX.encode() + b"\n"  # the last line of a report
 PATIENCE = 0.2  # seconds to wait for the end of the last report
-# First words of lines that are not about a kernel.
+# Starts of lines that are not about a kernel.
 NO_REPORT = ("COMPUTE-SANITIZER", "ERROR SUMMARY", "RACECHECK SUMMARY", "Program hit", "Target application")
 
 
@@ -23,14 +23,15 @@ class Sanitizer:
     def __init__(self, native: Any) -> None:
         self.native = native
         self.log = os.environ.get("ASSAY_SANITIZER_LOG", "")
-        self.read = 0  # size of the log when the current case began
+        self.read = 0  # size of the log when the current case started
 
     def begin(self) -> None:
+        """Marks the start of a case."""
         if self.log:
             self.read = self._size()
 
     def found(self) -> str:
-        """The reports since begin() in one line; empty if there are none."""
+        """The reports since begin() on one line; empty if there are none. Waits for the device."""
         if not self.log:
             return ""
         self.native.wait()
@@ -41,7 +42,7 @@ class Sanitizer:
         try:
             return os.path.getsize(self.log)
         except OSError:
-            return 0  # the sanitizer makes the file when the first process attaches
+            return 0  # the sanitizer creates the file when the first process attaches
 
     def _new_text(self) -> str:
         grown = self._size() - self.read
@@ -58,17 +59,17 @@ class Sanitizer:
 
 
 def in_one_line(text: str) -> str:
-    """The first report and the number of further ones; empty if the text has none."""
+    """The first report on one line, with the number of further reports; empty if the text has none."""
     reports: list[list[str]] = []
     for line in text.splitlines():
-        said = line.removeprefix(PREFIX.rstrip()).removeprefix(" ")
-        if said.startswith(" "):
+        words = line.removeprefix(PREFIX.rstrip()).removeprefix(" ")
+        if words.startswith(" "):
             if reports and reports[-1]:
-                reports[-1].append(said.strip())
-        elif said.startswith(NO_REPORT):
-            reports.append([])  # takes the indented lines below
-        elif said.strip():
-            reports.append([said.strip()])
+                reports[-1].append(words.strip())
+        elif words.startswith(NO_REPORT):
+            reports.append([])  # so that the indented lines below belong to no report
+        elif words.strip():
+            reports.append([words.strip()])
     reports = [report for report in reports if report]
     if not reports:
         return ""

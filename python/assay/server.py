@@ -1,19 +1,18 @@
 """The fork server: imports a framework once, then forks a lane whenever a slot asks for one.
 
-It runs no operation and touches no device: a child that is forked afterwards may hang or fail.
+It runs no operation and touches no device, because a process that has done so cannot be forked safely.
 
-Descriptors from the supervisor:
-  3  a listening socket (SOCK_SEQPACKET); every slot has one connection
-  4  a pipe for one line of JSON: what was imported, or why it could not be. Then an empty line a second
-     as a sign of life, and {"left": ["sleep"]} when cases had left processes running that were ended
-
-A server that a kept interpreter has forked (assay.kept) has these two from its run.
+Descriptors from the supervisor (or from a run, if a kept interpreter forked the server: assay.kept):
+  3  a listening socket (SOCK_SEQPACKET); each slot has one connection
+  4  a pipe for one line of JSON: what was imported, or the error. Then an empty line each second as a
+     sign of life, and {"left": ["sleep"]} after the server has killed processes that cases left running
 
 A slot sends {"v": 1, "device": "cpu", "apart": false} with three descriptors: the lane's socket, arena and
 log. An "apart" lane runs outside of the run's own MPS (src/device/mps.h). The answer is
-{"v": 1, "pid": N, "apart": false} with a pidfd; "apart" there tells whether the lane has left an MPS. When
-the lane ends, the server sends {"v": 1, "exited": N, "signal": S, "code": C, "max_rss_kb": M}. When a slot
-hangs up, the server kills its lanes. A lane on a GPU may be forked ahead of its request (assay.spares).
+{"v": 1, "pid": N, "apart": false} with a pidfd. Its "apart" is true only if the run has an MPS that the lane
+has left. When the lane ends, the server sends {"v": 1, "exited": N, "signal": S, "code": C, "max_rss_kb": M}.
+When a slot closes its connection, the server kills its lanes. A lane on a GPU may be forked ahead of its
+request (assay.spares).
 """
 
 import argparse
@@ -36,11 +35,11 @@ from assay.shared import FAULT_EXIT
 from assay.spares import MOST_FDS, Kind, Spares, is_taken, kind_of, wait_to_be_taken
 
 LISTEN_FD, READY_FD = 3, 4
-# When memory runs out, the kernel kills lanes first, not a process that holds results.
+# When memory runs out, the kernel kills lanes first, because other processes hold results.
 OOM_SCORE = "1000"
 PULSE = 1.0  # seconds between signs of life
 LOOK_AGAIN = 0.1  # seconds between two looks while a spare lane is missing
-END_LIMIT = 2.0  # seconds at most for ending what cases have started
+END_LIMIT = 2.0  # seconds at most for killing processes that cases have started
 SWEEP_EVERY = 0.5  # seconds at least between two sweeps
 
 
@@ -56,19 +55,19 @@ class Server:
         self.spares = Spares(self._fork_spare, lambda end: self.selector.unregister(end))
         self.wake_read, self.wake_write = os.pipe()
         self.shown = 0.0  # time of the last sign of life
-        self.own: set[int] = set()  # children that the import has started
-        self.sweep_due = False  # a lane has ended since the last sweep, or the last sweep found something
+        self.own: set[int] = set()  # child processes that the import has started
+        self.sweep_due = False  # a lane has ended since the last sweep, or that sweep killed processes
         self.swept = 0.0  # time of the last sweep
         self.left: list[str] = []  # commands that the last sweep found
         for end in (self.wake_read, self.wake_write, READY_FD):
             os.set_blocking(end, False)
 
     def serve(self) -> None:
-        """Serves slots until SIGTERM, which also comes when the supervisor, our parent, ends."""
+        """Serves slots until SIGTERM. The kernel sends that also when the supervisor, our parent, ends."""
         adopt()
         self.own = set(children().get(os.getpid(), {}))
         signal.signal(signal.SIGTERM, self._end)
-        # The kernel sends SIGHUP to a stopped server whose supervisor ends.
+        # The kernel sends SIGHUP if the supervisor ends while this server is stopped.
         signal.signal(signal.SIGHUP, self._end)
         signal.set_wakeup_fd(self.wake_write)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -82,7 +81,7 @@ class Server:
                 elif key.fileobj == self.wake_read:
                     os.read(self.wake_read, 4096)
                 elif key.data == "spare":
-                    if key.fileobj.fileno() >= 0:  # else the spare was taken a moment ago
+                    if key.fileobj.fileno() >= 0:  # otherwise the spare was taken a moment ago
                         self.selector.unregister(key.fileobj)  # a spare sends one message only
                         self.spares.heard(key.fileobj)
                 else:
@@ -104,7 +103,7 @@ class Server:
             pass  # the supervisor is busy, and the pipe is full
 
     def _end(self, *_: Any) -> None:
-        # Lanes end with this process; processes that cases have started would not.
+        # Lanes die with this process; processes that cases have started do not.
         until = time.monotonic() + END_LIMIT
         while kill_others(set()) and time.monotonic() < until:
             time.sleep(0.01)
@@ -114,7 +113,7 @@ class Server:
         try:
             connection, _ = self.listener.accept()
         except OSError:
-            return  # the slot has gone, or this process has no descriptor left
+            return  # the slot is gone, or this process has no free descriptor
         if is_ours(connection):
             self.selector.register(connection, selectors.EVENT_READ)
         else:
@@ -170,7 +169,7 @@ class Server:
         while (pid := next_ended()) is not None:
             ours = pid in self.lanes or pid in self.spares.waiting
             if ours:
-                kill_group(pid)  # before the lane is reaped, while the number is still its own
+                kill_group(pid)  # before the lane is reaped: afterwards the number may be reused
             _, status, usage = os.wait4(pid, 0)
             self.sweep_due = True
             if not ours or self.spares.ended(pid):
@@ -195,7 +194,7 @@ class Server:
             )
 
     def _sweep(self) -> None:
-        """Kills processes that ended lanes have left behind in groups or sessions of their own."""
+        """Kills processes that ended lanes have left in process groups or sessions of their own."""
         now = time.monotonic()
         if not self.sweep_due or now - self.swept < SWEEP_EVERY:
             return
@@ -204,28 +203,30 @@ class Server:
         self.sweep_due = bool(left)
         if left and left != self.left:
             print(
-                f"assay: cases left processes running: {', '.join(left)}; ended", file=sys.stderr, flush=True
+                f"assay: killed processes that cases had left running: {', '.join(left)}",
+                file=sys.stderr,
+                flush=True,
             )
             try:
                 os.write(READY_FD, (json.dumps({"left": left}) + "\n").encode())
             except OSError:
-                pass  # the supervisor is busy or has ended; the log has it
+                pass  # the supervisor is busy or has ended; the log has the line
         self.left = left
 
     def _send(self, connection: Any, message: dict[str, Any], fds: list[int] | None = None) -> None:
         try:
             socket.send_fds(connection, [json.dumps(message).encode()], fds or [])
         except OSError:
-            pass  # the slot is gone; reading from it will tell
+            pass  # the slot is gone; the next read from it reports that
 
     def _become_lane(
         self, kind: Kind, fds: list[int] | None = None, spare: socket.socket | None = None
     ) -> None:
-        """Runs a lane; never returns. A spare opens its device, then waits for its descriptors."""
+        """Runs a lane and exits. A spare first opens its device and waits for its descriptors."""
         status = 1
         try:
             self._leave()
-            # Already imported, before the fork.
+            # main() has imported these before the fork.
             from assay.lane import Lane
             from assay.spec import DtypeName, PlaceName, TensorSpec
             from assay.wire import Fields
@@ -258,7 +259,7 @@ class Server:
         self.native.die_with_parent(signal.SIGKILL)
         adopt()
         signal.set_wakeup_fd(-1)
-        # A case may use any descriptor number: the server's must not be open in the lane.
+        # A case may use any descriptor number, so the lane must not keep the server's descriptors.
         registered = (key.fd for key in self.selector.get_map().values())
         spares = (spare.end.fileno() for spare in self.spares.waiting.values())
         for fd in {READY_FD, self.wake_write, *registered, *spares}:
@@ -273,12 +274,13 @@ class Server:
 
 
 def print_to(log: int) -> None:
+    """Redirects standard output and standard error of this process to the descriptor."""
     os.dup2(log, 1)
     os.dup2(log, 2)
 
 
 def wanted_lane(data: bytes) -> tuple[str, bool] | None:
-    """The device of a request and whether the lane is apart; None for anything else than a request."""
+    """The device of a request, and whether its lane is apart. None if the data are no valid request."""
     try:
         request = json.loads(data)
     except (ValueError, RecursionError):
@@ -290,7 +292,7 @@ def wanted_lane(data: bytes) -> tuple[str, bool] | None:
 
 
 def next_ended() -> int | None:
-    """A child that has ended and is not reaped yet."""
+    """The process id of a child that has ended and is not reaped yet; None if there is none."""
     try:
         found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -299,6 +301,7 @@ def next_ended() -> int | None:
 
 
 def kill_group(pid: int) -> None:
+    """Kills the process group of a lane, unless it has ended."""
     try:
         os.killpg(pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
@@ -306,10 +309,11 @@ def kill_group(pid: int) -> None:
 
 
 def main() -> int:
+    """Imports the framework and serves slots until the run ends. Returns 1 if the import fails."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--framework", required=True)
     parser.add_argument("--keep", type=float, help="seconds to stay after the last run")
-    parser.add_argument("--kept-record", default="", help="the file that leads runs to it")
+    parser.add_argument("--kept-record", default="", help="file with the address for later runs")
     options = parser.parse_args()
     name = options.framework
     os.environ["ASSAY_FRAMEWORK"] = name
@@ -318,14 +322,14 @@ def main() -> int:
         # Imported here, so that a broken installation becomes a one-line error.
         import assay_native
 
-        assay_native.scramble(False)  # for lanes only: it adds 20 to 40 ms to an import
+        assay_native.scramble(False)  # only lanes need it, and it adds 20 to 40 ms to an import
         from assay.frameworks import load
 
-        # Under compute-sanitizer the parent is one of its threads, which may end early.
+        # Under compute-sanitizer, the parent is one of the sanitizer's threads, which may end early.
         if "ASSAY_SANITIZER_LOG" not in os.environ and options.keep is None:
             assay_native.die_with_parent(signal.SIGTERM)
         framework = load(name)
-        # After load(): the tables check whether the reference framework is there.
+        # After load(), because the tables check whether the reference framework is installed.
         from assay.accommodated import told
         from assay.registry import load_all
 
@@ -336,9 +340,9 @@ def main() -> int:
     except BaseException as error:
         if options.keep is None:
             answer(error=f"{type(error).__name__}: {error}")
-        return 1  # a run that asked a kept interpreter imports by itself then, and gets the error
-    gc.freeze()  # the collector must not touch imported objects: their pages stay shared by all lanes
-    gc.enable()  # after freeze(): a collection of everything imported takes 0.2 s
+        return 1  # a run that wanted a kept interpreter then imports the framework itself, and gets the error
+    gc.freeze()  # so that the collector does not touch imported objects: all lanes share their pages
+    gc.enable()  # after freeze(), because a collection of all imported objects takes 0.2 s
     if options.keep is not None:
         wait_for_runs(LISTEN_FD, READY_FD, options.keep, options.kept_record)
     python = ".".join(map(str, sys.version_info[:3]))
@@ -349,7 +353,7 @@ def main() -> int:
 
 
 def import_lane() -> None:
-    """Imports the modules that every lane needs. In a lane that takes 20 ms if there is no bytecode cache."""
+    """Imports the modules that every lane needs. Without a bytecode cache, each lane would need 20 ms."""
     from assay.execution import names
 
     for module in ("lane", *(f"execution.{name}" for name in names())):
@@ -357,7 +361,8 @@ def import_lane() -> None:
 
 
 def describe(framework: Any) -> dict[str, Any]:
-    """The build's device kinds, executions, notes about executions, and whether it differentiates."""
+    """Facts about the build: kinds of devices, executions, notes on executions, and whether it can
+    differentiate."""
     from assay.execution import names
 
     return {
@@ -369,6 +374,7 @@ def describe(framework: Any) -> dict[str, Any]:
 
 
 def answer(**fields: Any) -> None:
+    """Reports these fields to the supervisor, as one line of JSON."""
     os.write(READY_FD, (json.dumps({"v": VERSION, **fields}) + "\n").encode())
 
 

@@ -95,7 +95,9 @@ MOST_ELEMENTS = 131072
 SPARES = "ASSAY_SPARES"
 SPARES_AFTER_A_FAULT = "ASSAY_SPARES_AFTER_A_FAULT"
 OWN_MPS = "ASSAY_OWN_MPS"
+SANITIZER = "sanitizer"
 
 FAULT_EXIT = 86  # src/device/device.h
+UPSTREAM = 4.0  # src/fill/fill.h
 PROTOCOL = 1  # src/lane/message.h
 FEW_TERMS = 64  # src/measure/bar.h

@@ -1,8 +1,8 @@
 """Spares: lanes that are forked ahead, for devices on which a lane starts slowly.
 
-On a GPU a lane needs most of a second for its first result: it makes a context, and loads libraries and each
-kernel that it calls. A spare has done that, and waits in its process for a slot's socket, arena and log. It
-runs no case until then. Without a spare, the server forks a lane as usual.
+On a GPU, a lane needs most of a second for its first result: it makes a context, and loads libraries and each
+kernel that it calls. A spare has done that and waits for a slot's socket, arena and log. If there is no
+spare, the server forks a lane as usual.
 """
 
 import os
@@ -14,14 +14,13 @@ from typing import Any, NamedTuple
 
 from assay.shared import OWN_MPS, SPARES, SPARES_AFTER_A_FAULT
 
-HOW_MANY = SPARES  # of each kind, limited by the run's memory budget
-AFTER_A_FAULT = SPARES_AFTER_A_FAULT  # likewise: faults come in bursts, and each takes up to four spares
-FIRST_AFTER = 3.0  # seconds after the first request, in which the run's lanes make their own contexts
-BEGUN_AFTER = 1.0  # seconds without a request: before, slots still start one after another
-AFTER = 0.2  # likewise, after a GPU fault: more faults are likely
-MOST_FAILURES = 3  # in a row; then there is no memory for spares of this kind
+# No spare is made for this many seconds after the first request, because the run's lanes make their contexts.
+FIRST_AFTER = 3.0
+QUIET = 1.0  # seconds after any later request, because the slots are still starting
+QUIET_AFTER_A_FAULT = 0.2  # likewise after a GPU fault: the next fault soon needs more spares
+MOST_FAILURES = 3  # in a row; then there seems to be no memory for spares of this kind
 READY, TAKE = b"ready", b"take"
-# Descriptors that a lane gets: socket, arena, log, and shared inputs if lanes share any.
+# Descriptors that a lane gets: socket, arena, log, and shared inputs if the lanes share any.
 MOST_FDS = 4
 
 
@@ -33,6 +32,7 @@ class Kind(NamedTuple):
 
 
 def kind_of(device: str, apart: bool) -> Kind:
+    """The kind of spare for a request. Without an MPS of the run, no lane is apart."""
     return Kind(device, apart and OWN_MPS in os.environ)
 
 
@@ -47,9 +47,10 @@ class Spare:
 
 
 class Spares:
-    """The spares of a server. `fork(kind, ours, theirs)` returns the id of a process that then calls
-    wait_to_be_taken(theirs). `forget(ours)` is called before closing a socket that has not reported
-    ready."""
+    """The spares of a server.
+
+    `fork(kind, ours, theirs)` forks a process that calls wait_to_be_taken(theirs), and returns its id.
+    `forget(ours)` is called before the socket of a spare is closed that has not reported that it is ready."""
 
     def __init__(
         self,
@@ -58,18 +59,19 @@ class Spares:
     ) -> None:
         self.fork = fork
         self.forget = forget
-        self.most = int(os.environ.get(HOW_MANY, "0"))
-        self.quiet = BEGUN_AFTER
-        self.most_after_a_fault = int(os.environ.get(AFTER_A_FAULT, "0"))
+        self.most = int(os.environ.get(SPARES, "0"))  # of each kind; the run's memory budget limits it
+        self.quiet = QUIET
+        # Faults come in bursts, and each takes up to four spares.
+        self.most_after_a_fault = int(os.environ.get(SPARES_AFTER_A_FAULT, "0"))
         self.kinds: dict[Kind, float] = {}  # requested kinds, and the earliest time to make their spares
-        self.failures: dict[Kind, int] = {}
+        self.failures: dict[Kind, int] = {}  # in a row
         self.waiting: dict[int, Spare] = {}  # by process id
 
     def take(self, kind: Kind, fds: list[int]) -> int | None:
-        """Gives a spare these descriptors and returns its process id; None if there is no spare.
+        """Gives these descriptors to a spare and returns its process id; None if there is no spare.
 
-        A spare that is not ready yet is still faster than a new lane, because the driver makes contexts
-        serially, even across processes."""
+        Takes a spare that is not ready if there is no other. It is still faster than a new lane, because the
+        driver creates contexts serially, even across processes."""
         self._wanted(kind)
         of_kind = [spare for spare in self.waiting.values() if spare.kind == kind]
         for spare in sorted(of_kind, key=lambda spare: not spare.ready):
@@ -80,7 +82,7 @@ class Spares:
                 try:
                     socket.send_fds(spare.end, [TAKE], fds)
                 except OSError:
-                    continue  # it has just died; reaping it reports that
+                    continue  # the spare has just died; reaping it reports that
             return spare.pid
         return None
 
@@ -88,28 +90,29 @@ class Spares:
         if kind.device == "cpu" or not self.most:
             return
         now = time.monotonic()
-        # Retries run isolated, outside the MPS if there is one.
+        # Retries run outside of the MPS if there is one.
         for wanted in {kind, kind_of(kind.device, True)}:
             begun = self.kinds.get(wanted)
             self.kinds[wanted] = now + FIRST_AFTER if begun is None else max(begun, now + self.quiet)
 
     def fault(self) -> None:
         """Notes that a lane has ended because its GPU reported a fault."""
-        self.quiet = AFTER
+        self.quiet = QUIET_AFTER_A_FAULT
         if self.most:
             self.most = max(self.most, self.most_after_a_fault)
 
     def missing(self) -> bool:
+        """Whether spares are missing that make() will fork now or later."""
         return any(self._lacks(kind) for kind in self.kinds)
 
     def _lacks(self, kind: Kind) -> bool:
-        # A retry takes one for each of its lanes.
+        # A retry takes a spare for each of its lanes. Other lanes need one at a time.
         most = self.most if kind == kind_of(kind.device, True) else 1
         there = sum(spare.kind == kind for spare in self.waiting.values())
         return there < most and self.failures.get(kind, 0) < MOST_FAILURES
 
     def make(self) -> Spare | None:
-        """Forks a missing spare and returns it; None if none is missing, or while slots ask for lanes."""
+        """Forks a missing spare and returns it. None if none is missing or slots still ask for lanes."""
         now = time.monotonic()
         for kind, at in self.kinds.items():
             if now < at or not self._lacks(kind):
@@ -127,7 +130,7 @@ class Spares:
         return None
 
     def heard(self, end: socket.socket) -> bool:
-        """Whether the spare with this socket has reported ready; otherwise it has ended."""
+        """Reads from the socket of a spare. True if the spare is ready, False if it has ended."""
         spare = next(spare for spare in self.waiting.values() if spare.end is end)
         try:
             spare.ready = end.recv(len(READY)) == READY
@@ -147,24 +150,24 @@ class Spares:
         return True
 
     def poisoned(self) -> list[int]:
-        """The spares in an MPS whose clients have all just been ended by a fault."""
+        """The process ids of spares in the run's MPS, for use after a fault has ended all its clients."""
         if OWN_MPS not in os.environ:
             return []
         return [pid for pid, spare in self.waiting.items() if not spare.kind.apart]
 
 
 def is_taken(end: socket.socket) -> bool:
-    """In a spare that is not ready: whether it has been taken already, or is no longer wanted."""
+    """Called in a spare that is not ready yet: whether it was already taken or is no longer wanted."""
     return bool(select.select([end], [], [], 0)[0])
 
 
 def wait_to_be_taken(end: socket.socket) -> list[int] | None:
-    """In a ready spare: waits for the descriptors of socket, arena, log and perhaps shared inputs. None: the
-    spare is no longer wanted."""
+    """Called in a ready spare: waits for its descriptors (socket, arena, log and perhaps shared inputs) and
+    returns them; None if the spare is no longer wanted."""
     with end:
         try:
             end.send(READY)
         except OSError:
-            pass  # it has been taken already; its descriptors wait to be read
+            pass  # the spare was already taken; its descriptors can be read below
         data, fds, _, _ = socket.recv_fds(end, len(TAKE), MOST_FDS)
     return fds if data == TAKE and 3 <= len(fds) <= MOST_FDS else None

@@ -1,17 +1,17 @@
 """Times a case, one turn after another.
 
-The slot sends the same case for every turn, alternating between its lanes, and stops when it knows enough.
-The inputs stay between turns. A turn returns clock samples instead of results: a leaf of nanoseconds per call
-for each part of the case (forward, backward), clock (host, device) and state of the caches:
+The slot sends the same case for every turn, alternating between its lanes, until it has enough samples. The
+inputs stay between turns. A turn returns clock samples instead of results: a leaf of nanoseconds per call for
+each part of the case (forward, backward), clock (host, device) and state of the caches:
 
-    "forward host warm"   the call, with its inputs where the previous call left them
-    "forward host cold"   one call with inputs in no cache (on a CPU in the first turn only)
+    "forward host warm"   the call, with its inputs in the caches where the previous call left them
+    "forward host cold"   one call, with its inputs in no cache (on a CPU in the first turn only)
     "backward …"          the gradients; each needs a forward call, which is not timed
 
-On a GPU the host's clock measures how long the framework takes to launch its work, and the device's clock how
-long the work takes, between two events of the default stream. A sample of short calls has several of them
-(the leaf's `terms`), because the clock's resolution is limited. A sample that the kernel interrupted for
-another process is dropped if enough others remain.
+On a GPU, the host's clock measures how long the framework takes to launch its work. The device's clock
+measures how long the work takes, between two events of the default stream. If calls are short, a sample has
+several calls (the leaf's `terms`), because the clock's resolution is limited. Samples in which the kernel ran
+another process are dropped if enough others remain.
 """
 
 import gc
@@ -32,29 +32,28 @@ CLOCK = time.perf_counter_ns
 
 LEAST_SAMPLE = 100_000  # ns on a CPU; on a GPU the host must finish before the device starts
 LEAST_SAMPLE_ON_DEVICE = 50_000
-# ns for the warm samples of one part. On a CPU the lanes alternate quickly, so that a slow phase of the
-# machine is in both.
+# ns for the warm samples of one part in a turn. On a CPU turns are short, so that a slow phase of the machine
+# affects both lanes.
 TURN = 1_000_000
 TURN_ON_DEVICE = 5_000_000
 MOST_CALLS = 64  # in a sample
 MOST_SAMPLES = 25  # in a turn
 LONG = 50_000_000  # ns; a longer call warms its own caches
-SEVERAL_UP_TO = 1 << 20  # elements; calls of larger cases are prepared one by one
-# More than any GPU's second-level cache. (On the CPU only the inputs are evicted.)
+SEVERAL_UP_TO = 1 << 20  # elements; samples of larger cases have one call
+# More than any GPU's second-level cache. (On a CPU only the inputs are evicted.)
 FLUSHED_ELEMENTS = 1 << 26
 # Flushes keep the device busy for this multiple of the time that the host needs to launch the timed calls.
 BUSY = 2.0
 MOST_FLUSHES = 64
-# Bytes that a lane on a CPU touches first, so that its allocations lie on huge pages if there are any. Their
-# position on the pages is random for each lane.
+# Bytes that a lane on a CPU touches first, so that its allocations are on huge pages if there are any.
 SETTLED = 16 << 20
 HUGE_PAGE = 2 << 20
 PARTS = ("forward", "backward")  # in the order of Job.calls
-NO_TENSOR = 1 << 30  # number for the native module of a tensor outside the case
+NO_TENSOR = 1 << 30  # tells the native module that a tensor is not one of the case
 
 
 class Part(NamedTuple):
-    """A timed part: `prepare` makes a number of calls ready outside the timing, `run` makes them."""
+    """A timed part. `prepare` prepares a number of calls and is not timed; `run` makes them."""
 
     name: str
     prepare: Callable[[int], list[Any]]
@@ -62,9 +61,11 @@ class Part(NamedTuple):
 
 
 class Sample(NamedTuple):
+    """One measurement of one or more calls."""
+
     nanoseconds: float  # of all its calls, by the host's clock
-    events: Any  # of the device, before and after them
-    interrupted: bool  # the kernel ran another process meanwhile
+    events: Any  # the device's events before and after the calls; None on a CPU
+    interrupted: bool  # the kernel ran another process in between
 
 
 class Timed(Call):
@@ -73,16 +74,17 @@ class Timed(Call):
     turns = 0
 
     def run(self) -> None:
+        """Takes one turn and sets `outputs` to its samples. The first turn also prepares the case."""
         self.outputs = []
         if not self.turns:
-            self.spent = (0,) * len(STAGES)  # in all turns
+            self.spent = (0,) * len(STAGES)  # nanoseconds in all turns
             self.calls: dict[str, int] = {}  # in a sample of each part
             self.samples: dict[str, int] = {}  # in a turn
             self.long: set[str] = set()  # parts with calls longer than LONG
             self.flushes: dict[str, int] = {}  # before each sample of a part, on a device
-            self.upstream: dict[int, Any] = {}
-            self.tensors: list[Any] = []
-            # None: the host's clock is the only one.
+            self.upstream: dict[int, Any] = {}  # upstream gradients, by the output's position
+            self.tensors: list[Any] = []  # inputs
+            # The device's clock; None if there is only the host's.
             self.device = getattr(self.framework, "stopwatch", lambda: None)()
             if self.device is None:
                 self._settle()
@@ -98,11 +100,12 @@ class Timed(Call):
                 gc.enable()
 
     def times(self) -> tuple[int, ...]:
+        """Ends the turn and returns the nanoseconds of all turns in each of STAGES."""
         self.spent = tuple(map(add, self.spent, super().times()))
         return self.spent
 
     def evaluate(self, function: Callable[..., Any]) -> None:
-        """Makes the case ready and runs it once, so that work of the first call is not timed."""
+        """Prepares the case and runs it once, so that the extra work of a first call is not timed."""
         self.function, self.args, self.kwargs = self._ready(function)
         self.flushed: Any = None
         self._enter("forward")
@@ -114,10 +117,12 @@ class Timed(Call):
         self._wait()
 
     def _settle(self) -> None:
-        """Randomizes the position of this lane's memory. All lanes of a server would otherwise share it, and
-        a build would be lucky always or never: on 4 KiB pages a call may take twice as long."""
+        """Randomizes the position of this lane's memory on its pages.
+
+        Otherwise all lanes of a server would have the same position, which makes a build fast or slow in each
+        of its lanes: on 4 KiB pages a call may take twice as long."""
         touched = bytearray(SETTLED)
-        del touched  # it stays in the heap, touched
+        del touched  # the heap keeps its pages
         self.before = [bytearray(secrets.randbelow(HUGE_PAGE))]
         self.before += [bytearray(secrets.randbelow(4096)) for _ in range(secrets.randbelow(64))]
 
@@ -213,10 +218,11 @@ class Timed(Call):
         several = self.elements <= SEVERAL_UP_TO
         least = LEAST_SAMPLE_ON_DEVICE if on_device else LEAST_SAMPLE
         chosen = min(MOST_CALLS, max(1, round(least / once))) if several else 1
-        told = dict(zip(PARTS, self.job.calls, strict=False)).get(part.name)
-        self.calls[part.name] = min(MOST_CALLS, told or chosen)  # compared lanes use the same number
+        # The slot gives the same number to all its lanes.
+        given = dict(zip(PARTS, self.job.calls, strict=False)).get(part.name)
+        self.calls[part.name] = min(MOST_CALLS, given or chosen)
         if on_device:
-            # The host also launches one call before the clock starts, behind the flushes.
+            # One more call: _sample() launches one after the flushes, before the clock starts.
             busy = BUSY * once * (self.calls[part.name] + 1)
             self.flushes[part.name] = min(MOST_FLUSHES, max(1, math.ceil(busy / self._flush_time())))
         turn = TURN_ON_DEVICE if on_device else TURN
@@ -260,7 +266,7 @@ class Timed(Call):
         self.native.fill(NO_TENSOR, self.framework.pointer(self.flushed), FLUSHED_ELEMENTS, CODES["float32"])
 
     def _flush_time(self) -> float:
-        """Nanoseconds that one flush takes on the device."""
+        """The nanoseconds that one flush takes on the device."""
         begun = self.device.mark()
         self._flush()
         ended = self.device.mark()

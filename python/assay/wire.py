@@ -1,6 +1,6 @@
-"""Messages between a lane and its slot as Python objects: jobs, leaves, codes.
+"""The messages between a lane and its slot as Python objects: jobs, leaves, codes.
 
-The native module reads and writes the messages themselves; src/wire/messages.fbs describes them.
+The native module reads and writes the messages, which src/wire/messages.fbs describes.
 """
 
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from assay.shared import (  # noqa: F401
     OUT_OF_MEMORY,
     RAISED,
     REFUSED,
+    SANITIZER,
     SKIPPED,
     STAGES,
     UNSUPPORTED,
@@ -32,12 +33,9 @@ from assay.spec import COMPLEX, FLOATING
 CODES = {name: code for code, name in enumerate(DTYPES)}
 DIFFERENTIABLE = (FLOATING | COMPLEX) - {"float8_e4m3fn", "float8_e5m2"}
 
-# The phase of a case whose kernels compute-sanitizer reports (kSanitizerPhase in judge.cc).
-SANITIZER = "sanitizer"
-
 
 class Leaf(NamedTuple):
-    """One leaf of a result, as the native module puts it on the wire."""
+    """One leaf of a result, as the native module sends it."""
 
     path: str
     kind: int
@@ -47,7 +45,7 @@ class Leaf(NamedTuple):
     value: Any = None
     equality: int = 0
     parameters: tuple[Any, ...] = ()
-    lent: bool | bytes = False  # `offset` is an address in this process; bytes: how to open it on a device
+    lent: bool | bytes = False  # True: `offset` is an address in this process; bytes: opens it on a device
     terms: float = 1.0  # terms that a reduction adds up for one element
     scale_floor: float = 0.0  # see src/measure/bar.h
     unit_floor: float = 0.0
@@ -68,7 +66,7 @@ class Job(NamedTuple):
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     tensors: int
-    seed: int  # of the framework's generator
+    seed: int  # of the framework's random generator
     settings: Fields  # CaseSettings of src/wire/settings.fbs
     lane: Fields  # LaneSpec of the same file
     construction: tuple[tuple[Any, ...], dict[str, Any]] | None  # arguments that make the case's layer
@@ -77,7 +75,7 @@ class Job(NamedTuple):
     perturbations: int  # evaluations of the reference with perturbed inputs; 0: without the truth either
     mutant: str  # fault to plant in the test lane; empty outside `assay mutate`
     try_unfilled: bool = False  # a kernel may be missing: call first with large inputs unfilled
-    calls: tuple[int, ...] = ()  # calls in a timed sample of each part, if the slot has chosen them
+    calls: tuple[int, ...] = ()  # calls in a timed sample of each part; empty: the lane chooses
 
 
 class Stop(Exception):
@@ -89,12 +87,12 @@ class Stop(Exception):
 
 
 def refuse(message: str) -> Any:
-    """Raises Stop with the status REFUSED."""
+    """Raises Stop with the status REFUSED and this message."""
     raise Stop(REFUSED, message)
 
 
 def count_of(shape: Any) -> int:
-    """Elements of a tensor of this shape."""
+    """The number of elements of a tensor with this shape."""
     count = 1
     for extent in shape:
         count *= extent

@@ -50,6 +50,17 @@ std::size_t find_bad_byte(std::string_view text) {
   return at;
 }
 
+std::string replace_bad_bytes(std::string_view text) {
+  std::string valid;
+  while (true) {
+    const std::size_t good = find_bad_byte(text);
+    valid += text.substr(0, good);
+    if (good == text.size()) return valid;
+    valid += '?';
+    text.remove_prefix(good + 1);
+  }
+}
+
 std::size_t count_characters(std::string_view text) {
   return text.size() - static_cast<std::size_t>(std::ranges::count_if(text, is_continuation));
 }

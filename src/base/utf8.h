@@ -12,6 +12,9 @@ namespace assay {
 // if there is none.
 std::size_t find_bad_byte(std::string_view text);
 
+// The text with "?" in place of each byte that is NUL or not part of well-formed UTF-8.
+std::string replace_bad_bytes(std::string_view text);
+
 // The number of code points in well-formed UTF-8.
 std::size_t count_characters(std::string_view text);
 

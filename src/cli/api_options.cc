@@ -79,7 +79,7 @@ void add_mode_options(CLI::App& app, ApiOptions& options) {
                  "The lane under test: a [lanes.NAME] of assay.toml, or a framework")
       ->capture_default_str();
   app.add_option("--reference-lane", options.reference_lane,
-                 "The lane that it is compared with: likewise")
+                 "The lane to compare with: a [lanes.NAME] of assay.toml, or a framework")
       ->capture_default_str();
 }
 

@@ -43,7 +43,7 @@ struct ApiOptions {
   double required_memory = 0;  // GiB for each worker
   std::string log_dir;
   std::string store;
-  wire::CaseSettingsT settings;  // defaults and all
+  wire::CaseSettingsT settings;
   std::string values = "all";
   std::string tolerance = "bar";
   bool error_bar = true;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Which GPUs a run uses, how many workers run on each, and which of their lanes do.
+// Decides which GPUs a run uses, how many workers run on each, and which of their lanes use it.
 
 #include <string>
 #include <vector>
@@ -21,8 +21,8 @@ struct GpuFlags {
   bool mps = true;
 };
 
-// Chooses GPUs and workers, and returns whether the run uses GPUs. By default it does if there are
-// any. A usage error says why GPUs that were asked for cannot be used.
+// Sets the GPUs and workers of `config`, and returns whether the run uses GPUs. By default it does
+// if there are any. A usage error if it cannot use the GPUs that the flags ask for.
 Result<bool> choose_gpu_seats(const GpuFlags& flags, RunConfig& config,
                               std::vector<std::string>& notes);
 

@@ -27,17 +27,17 @@ std::string user_name(uid_t user) {
   return entry != nullptr ? entry->pw_name : std::to_string(user);
 }
 
-// Many systems give every user a group of their own, and files that this group may write.
+// Whether only our user is in the group: many systems give each user a group of their own.
 bool is_private_group(gid_t group) {
   if (group == 0) return true;
   const passwd* const user = ::getpwuid(::geteuid());
   if (user == nullptr || user->pw_gid != group) return false;
-  const std::string name = user->pw_name;  // getgrgid may write over it
+  const std::string name = user->pw_name;  // getgrgid may overwrite it
   const ::group* const entry = ::getgrgid(group);
   return entry != nullptr && name == entry->gr_name;
 }
 
-// Who else may change this file or folder; empty: nobody but our user and root.
+// Why other users could change this file or folder; empty if only our user and root can.
 std::string strangers_of(const struct stat& facts) {
   const bool sticky = S_ISDIR(facts.st_mode) && (facts.st_mode & S_ISVTX) != 0;
   if (facts.st_uid != ::geteuid() && facts.st_uid != 0) {
@@ -50,7 +50,8 @@ std::string strangers_of(const struct stat& facts) {
   return {};
 }
 
-// Folders that the user trusts, as git's safe.directory: absolute, with colons between; * for all.
+// Whether ASSAY_SAFE_FOLDER names the folder: absolute paths separated by colons, or * for all, as
+// git's safe.directory.
 bool is_trusted(const std::filesystem::path& folder) {
   const char* trusted = std::getenv(kTrustVariable);
   if (trusted == nullptr) return false;
@@ -63,8 +64,9 @@ bool is_trusted(const std::filesystem::path& folder) {
   return false;
 }
 
-// assay.toml of the working folder; an empty text where there is none. It names programs that run
-// with our rights, so nobody else may have written it. A file that the user names is trusted.
+// The text of assay.toml in the working folder; empty if there is none. The file names programs
+// that run with our rights, so no other user may be able to write it. (A file that the user names
+// on the command line is trusted.)
 Result<std::string> read_default_file() {
   const Fd file(::open(kDefaultFile, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file && errno == ENOENT) return std::string();
@@ -85,10 +87,10 @@ Result<std::string> read_default_file() {
         (here / kDefaultFile).string(), of_file.empty() ? "its folder" : "it", why, kDefaultFile,
         kTrustVariable, here.string()));
   }
-  // By its descriptor: a file that has taken its place since was not checked.
+  // Reads by descriptor, because another file may have replaced the checked one.
   auto text = read_file(fmt::format("/proc/self/fd/{}", file.get()));
   if (!text) return fail(fmt::format("cannot read {}", (here / kDefaultFile).string()));
-  // An empty file is a file without a version.
+  // An empty file must differ from a missing one: it lacks the version.
   return text->empty() ? std::string("\n") : *text;
 }
 

@@ -39,9 +39,8 @@ struct Settings {
 // Checks a value of keep_frameworks. `named` is the setting's name for the error.
 Result<std::chrono::seconds> seconds_to_keep(double seconds, const std::string& named);
 
-// Reads the settings. An empty path means assay.toml in the working folder, if there is one; that
-// file is refused where another user may have written it, unless ASSAY_SAFE_FOLDER names its
-// folder.
+// Reads the settings. An empty path means assay.toml in the working folder, if there is one. An
+// error if another user may have written that file, unless ASSAY_SAFE_FOLDER names its folder.
 Result<Settings> load_settings(const std::string& path);
 
 }  // namespace assay

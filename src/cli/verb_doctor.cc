@@ -32,7 +32,7 @@ struct DoctorOptions {
 // Imports the framework and prints the outcome. Returns whether that worked.
 bool examine(FrameworkConfig config, const LanePackage& package) {
   config.keep = std::chrono::seconds(0);  // a kept server would hide a broken installation
-  // In a folder of a new name: a link that another user has put at a known name would be followed.
+  // The folder's name is new, because another user could have put a link at a known name.
   std::string folder = std::filesystem::temp_directory_path() / "assay-doctor-XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) {
     fmt::print("missing  {}\n", errno_error("cannot make " + folder).value().message);

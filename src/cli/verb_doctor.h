@@ -4,7 +4,7 @@
 
 namespace assay {
 
-// `assay doctor`: what is found on this machine, what is missing, how to get it.
+// `assay doctor`: prints what is installed on this machine, what is missing and how to get it.
 Verb add_doctor_verb(CLI::App& parent);
 
 }  // namespace assay

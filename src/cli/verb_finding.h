@@ -4,7 +4,7 @@
 
 namespace assay {
 
-// `assay finding DIR N`: a finding of a run as a text for an issue.
+// `assay finding DIR N`: prints a finding of a run as a text for an issue.
 Verb add_finding_verb(CLI::App& parent);
 
 }  // namespace assay

@@ -1,6 +1,6 @@
 #pragma once
 
-// `assay merge`: makes one run of the runs of many machines.
+// `assay merge`: merges runs of parts of a corpus into one run.
 
 #include "cli/verb.h"
 

@@ -45,8 +45,8 @@ struct ReportOptions {
   GateOptions gate;
 };
 
-// Of each outcome so many failed cases are read for findings: a report of millions of failures
-// shall come in seconds, and those behind them are hardly of another kind.
+// A report reads this many failed cases of each outcome for its findings, so that it takes seconds
+// even for millions of failures. Later failures rarely add a finding.
 constexpr std::uint64_t kReadFailures = 20'000;
 
 // `assay report` tells what came of a run; that something failed is no failure of the telling.
@@ -76,7 +76,7 @@ Status list_outcome(RunReader& run, const std::string& text) {
   });
 }
 
-// Says of which outcomes not every failed case was read.
+// A note that lists the outcomes with failed cases that were not read.
 std::string unread_failures(const RunReport& report, std::uint64_t most) {
   std::string text;
   for (const OutcomeInfo& outcome : kOutcomes) {
@@ -100,7 +100,7 @@ Status write_known(RunReader& run, const std::string& file) {
   return {};
 }
 
-// What goes to files, each where it was asked for.
+// Writes the files that the options name.
 Status write_files(const ReportOptions& options, RunReader& run, const RunComparison* compared) {
   if (!options.junit.empty()) {
     ASSAY_CHECK(write_junit(run, {options.gate.strict, compared}, options.junit));
@@ -114,7 +114,7 @@ Status write_files(const ReportOptions& options, RunReader& run, const RunCompar
   return {};
 }
 
-// The report on standard output.
+// Prints the report to standard output.
 Status print_report(const ReportOptions& options, const RunReport& report,
                     const std::vector<Finding>& findings, const RunComparison* compared) {
   ASSAY_TRY(const CorpusPlaces places, CorpusPlaces::read(options.corpus));
@@ -139,7 +139,7 @@ Status print_report(const ReportOptions& options, const RunReport& report,
   return {};
 }
 
-// The run as it is to be judged.
+// The run with the verdicts of --judge.
 Result<std::unique_ptr<RunReader>> judged_again(const ReportOptions& options, RunReader& stored) {
   JudgeBy by = options.judge_by;
   std::filesystem::path file = *options.judge;
@@ -217,7 +217,8 @@ Verb add_report_verb(CLI::App& parent) {
       ->expected(0, 1);
   app->add_option("--atol", options->judge_by.atol,
                   "With --judge: absolute tolerance, instead of the error bar");
-  app->add_option("--rtol", options->judge_by.rtol, "With --judge: relative tolerance, likewise");
+  app->add_option("--rtol", options->judge_by.rtol,
+                  "With --judge: relative tolerance, instead of the error bar");
   app->add_flag("--every-failure", options->every_failure,
                 fmt::format("Read every failed case for the findings, not the first {} of each "
                             "outcome",

@@ -4,7 +4,7 @@
 
 namespace assay {
 
-// `assay report DIR`: what a stored run came to, in the form that is asked for.
+// `assay report DIR`: prints the results of a stored run in the chosen format.
 Verb add_report_verb(CLI::App& parent);
 
 }  // namespace assay

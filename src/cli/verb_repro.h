@@ -4,7 +4,7 @@
 
 namespace assay {
 
-// `assay repro DIR ID`: a script that runs one case of a run again without assay.
+// `assay repro DIR ID`: writes a script that runs one case of a run again without assay.
 Verb add_repro_verb(CLI::App& parent);
 
 }  // namespace assay

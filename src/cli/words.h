@@ -15,10 +15,10 @@ class App;
 
 namespace assay {
 
-// The words with every long flag in the spelling that its verb declares: `-` and `_` are
-// interchangeable in names of flags. Words after `--` stay as they are. A usage error names the
-// nearest verb or flag when there is none of that name. `elsewhere` has the verbs that only the
-// full program has; their error says how to build it.
+// The words, with each long flag in the spelling that its verb declares: `-` and `_` are
+// interchangeable in names of flags. Words after `--` stay as they are. An unknown verb or flag is
+// a usage error that names the nearest one. `elsewhere` lists the verbs that only the full program
+// has; their error explains how to build it.
 Result<std::vector<std::string>> spelled_words(const CLI::App& root,
                                                const std::vector<std::string>& words,
                                                std::span<const std::string_view> elsewhere);

@@ -8,25 +8,28 @@
 namespace assay {
 namespace {
 
-// More cases are claimed when fewer than this wait for each slot …
+// The core claims more cases if fewer cases than this wait for each slot, and less expected work
+// than kLowWorkUs.
 constexpr std::size_t kLowWater = 32;
-// … or less expected work than this. A slot that holds this much gets no more, because no other
-// supervisor's slot could take it.
+// A slot that holds this much work gets no more, because slots of other supervisors could not take
+// it.
 constexpr std::uint64_t kLowWorkUs = 1'000'000;
 constexpr std::int64_t kGraceMs = 10'000;  // for running cases, when the run stops
 constexpr int kSlotDeaths = 10;            // in a row, without an answer
 constexpr int kServerDeaths = 10;
-// Slots that may end while they hold one case alone: by themselves, or by a SIGKILL from outside.
+// How many slots may die in a row while they hold one case alone: for any reason, or by a SIGKILL
+// from outside.
 constexpr std::uint32_t kCaseLosses = 3;
 constexpr std::uint32_t kCaseKills = 20;
-// The longest counted time between two ticks; a longer one means that the machine slept.
+// The longest counted time between two ticks. A longer time means that the machine was suspended.
 constexpr std::int64_t kLongestTickMs = 1'000;
 // Retries wait at most this long to share a process.
 constexpr std::int64_t kGatherMs = 1'000;
 // Expected work in a bundle of a shared store.
 constexpr std::int64_t kBundleMs = 2'000;
 
-// A case that has lost a slot is alone with its next one, so that no other case is suspected.
+// Whether a slot died while it held the case. The next slot then holds no other case, so that only
+// this case can be blamed.
 bool suspected(const wire::JobT& queued) { return queued.attempt.slots_lost > 0; }
 
 }  // namespace
@@ -50,7 +53,7 @@ void Core::act(Kind action) {
   actions_.emplace_back(std::move(action));
 }
 
-// After every event: starts what may start, and ends the run when nothing is left.
+// Called after every event: starts what can start, and ends the run if nothing is left.
 void Core::go_on() {
   if (finished_) return;
   if (stop_ == StopReason::none) {
@@ -61,8 +64,8 @@ void Core::go_on() {
   if (stop_ != StopReason::none && all_slots_gone()) finish();
 }
 
-// Among several claimers a lease may be lost since the last claim, and the case with it. So the run
-// is complete only after a claim behind the last verdict.
+// With several claimers, a lease and its case may have been lost since the last claim. So the run
+// is complete only after a claim that follows the last verdict.
 void Core::complete() {
   if (!config_.lease_ms || !recorded_since_claim_) return stop(StopReason::complete);
   act(CommitStore{});
@@ -72,8 +75,7 @@ void Core::complete() {
 void Core::ask_for_cases() {
   claiming_ = true;
   recorded_since_claim_ = false;
-  // A claim commits first.
-  committed_ms_ = clock_ms_;
+  committed_ms_ = clock_ms_;  // a claim commits first
   const auto times = config_.lease_ms ? std::max<std::int64_t>(pace_ms_ / kBundleMs, 1) : 1;
   act(ClaimCases{config_.claim * static_cast<std::size_t>(times)});
 }
@@ -107,15 +109,15 @@ void Core::add(wire::JobT claimed) {
 void Core::claimed(Supply supply) {
   claiming_ = false;
   const bool none = !std::exchange(added_, false);
-  // A store that promises more cases but has none is asked again later.
+  // Ask a store again later if it announced more cases but gave none.
   supply_ = none && supply == Supply::more ? Supply::held_elsewhere : supply;
   claim_again_ms_ = clock_ms_ + config_.claim_again_ms;
   if (!none) queue_.sort(slots_.size());
   go_on();
 }
 
-// A lost lease may come back, after its taker has ended, before the loss was noticed. Then the case
-// is still here.
+// Updates the epoch of a claimed case that is still here. This happens if another claimer took the
+// case after its lease had expired, died, and this claimer claims it again before it noticed.
 bool Core::renew(const wire::JobT& claimed) {
   for (Slot& at : slots_) {
     for (wire::JobT& held : at.held) {
@@ -129,8 +131,8 @@ bool Core::renew(const wire::JobT& claimed) {
 
 // ---- cases go out ----
 
-// A lease for each slot in turn, so that a few cases do not all go to the first one. Idle slots
-// come first.
+// Gives each slot one lease in turn, idle slots first, so that the first slot does not get all of
+// a few cases.
 void Core::give_work() {
   bool given = true;
   while (given) {
@@ -176,7 +178,7 @@ bool Core::may_begin() const {
   return static_cast<std::size_t>(begins) < config_.begin_at_once;
 }
 
-// Asks idle slots only. Slots that work sit on other GPUs.
+// Asks idle slots only. Slots that hold cases use other GPUs.
 void Core::have_memory_given_back(std::size_t but_for) {
   for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
     const Slot& at = slots_[slot];
@@ -209,7 +211,7 @@ void Core::slot_answered(std::size_t slot, std::span<const Answer> answers) {
   go_on();
 }
 
-// An answer for a case that the slot does not hold, twice or too late, is ignored.
+// Ignores an answer for a case that the slot does not hold, such as a second or late answer.
 void Core::take(std::size_t slot, const Answer& answer) {
   Slot& at = slots_[slot];
   const auto found = std::find_if(at.held.begin(), at.held.end(), [&](const wire::JobT& queued) {
@@ -248,7 +250,7 @@ void Core::take(std::size_t slot, const Answer& answer) {
 
 // ---- slots that end ----
 
-void Core::slot_talks_nonsense(std::size_t slot, const std::string& what) {
+void Core::slot_sent_invalid(std::size_t slot, const std::string& what) {
   if (!slots_[slot].up || slots_[slot].killed) return;
   kill(slot, what);
 }
@@ -264,7 +266,7 @@ void Core::kill(std::size_t slot, std::string why) {
   act(KillSlot{slot});
 }
 
-// Cases that a dead slot held run again, each alone.
+// The cases that a dead slot held run again, each alone.
 void Core::slot_gone(std::size_t slot, bool by_sigkill, const std::string& how) {
   Slot& at = slots_[slot];
   if (finished_ || !at.up) return;
@@ -277,7 +279,7 @@ void Core::slot_gone(std::size_t slot, bool by_sigkill, const std::string& how) 
     run_again(queued, alone, from_outside ? kCaseKills : kCaseLosses);
   }
   if (stop_ == StopReason::none && work_left()) {
-    act(Tell{fmt::format("slot {} has ended ({}); another takes its place", slot, how)});
+    act(Tell{fmt::format("slot {} has ended ({}); starting another in its place", slot, how)});
     if (!from_outside && ++at.deaths >= kSlotDeaths) {
       return fail(Error{fmt::format("slot {} died {} times in a row ({}); see {}", slot, at.deaths,
                                     how, config_.logs)});
@@ -293,8 +295,8 @@ void Core::run_again(const wire::JobT& lost, bool alone, std::uint32_t most_loss
   if (attempt.isolation != wire::Isolation::shared) {
     attempt.isolation = wire::Isolation::own_process;
   }
-  // A suspect that is alone stays first until it is decided. Many suspects in turn would look like
-  // a slot that cannot live.
+  // A suspect that ran alone is next again, until its verdict is known. Different suspects in turn
+  // would look like a slot that cannot run at all.
   if (attempt.slots_lost <= most_losses)
     return alone ? queue_.put_first(again) : queue_.put_back(again);
   retries_.forget(again.test_case.id);
@@ -317,18 +319,18 @@ void Core::server_ready(std::size_t server) {
 
 void Core::server_spoke(std::size_t server) { servers_[server].spoke_ms = clock_ms_; }
 
-// Slots wait at the server's address meanwhile. Its lanes have ended with it, and their cases run
+// Slots wait at the server's address until it is back. Its lanes died with it, and their cases run
 // again.
 void Core::server_gone(std::size_t server, const std::string& how) {
   if (finished_) return;
   Server& at = servers_[server];
   if (++at.deaths >= kServerDeaths) {
-    return fail(Error{fmt::format("the fork server of {} keeps ending ({}); see {}",
-                                  config_.servers[server], how, config_.logs)});
+    return fail(Error{fmt::format("the fork server of {} died {} times in a row ({}); see {}",
+                                  config_.servers[server], at.deaths, how, config_.logs)});
   }
   at.ready = at.killed = false;
   at.spoke_ms = clock_ms_;
-  act(Tell{fmt::format("the fork server of {} has ended ({}); another takes its place",
+  act(Tell{fmt::format("the fork server of {} has ended ({}); starting another in its place",
                        config_.servers[server], how)});
   act(RestartServer{server});
   go_on();
@@ -404,8 +406,8 @@ void Core::fail(Error error) {
   stop(StopReason::trouble);
 }
 
-// Raises the reason. The first one asks the slots to leave, and gives them time; from `trouble` on
-// the run does not wait.
+// Raises the stop reason. The first reason asks the slots to exit and gives them time; with
+// `trouble` or `stop_now` the run does not wait.
 void Core::stop(StopReason why) {
   if (finished_ || why <= stop_) return;
   const bool first = stop_ == StopReason::none;

@@ -1,11 +1,11 @@
 #pragma once
 
-// The core of a run decides everything: which case runs where, which cases are retried, which case
+// The core of a run makes all decisions: which case runs where, which cases are retried, which case
 // is blamed for a death, when and why the run ends.
 //
-// Events come in (a slot has answered or ended, time has passed), and actions go out (start a slot,
-// send it cases, record a verdict). The core owns no descriptor, starts no process, reads no clock
-// and never blocks. session.cc performs its actions with real processes, tests/engine/simulation.cc
+// It receives events (a slot has answered or ended, time has passed) and returns actions (start a
+// slot, send it cases, record a verdict). It owns no descriptor, starts no process, reads no clock
+// and never blocks. session.cc performs the actions with real processes, tests/engine/simulation.cc
 // with simulated ones.
 
 #include <cstddef>
@@ -26,7 +26,7 @@ namespace assay {
 
 // Why a run ends. Only a stronger reason replaces another.
 enum class StopReason {
-  none,              // it goes on
+  none,              // the run continues
   complete,          // no case is left
   stopped_on_error,  // --exit_on_error
   interrupted,       // by a first signal: running cases may end within some seconds
@@ -40,17 +40,18 @@ struct CoreConfig {
   bool exit_on_error = false;
   std::string logs;  // folder of the logs of lanes, slots and servers, for messages
   // Slots that start at the same time. The CUDA driver creates contexts serially, even across
-  // processes, so more slots would only all be late. After `begin_ms` a slot counts as started.
+  // processes, so more slots would only delay each other. A slot counts as started after
+  // `begin_ms`.
   std::size_t begin_at_once = std::numeric_limits<std::size_t>::max();
   std::int64_t begin_ms = 2'000;
   // No sign of life for this long means that a slot or fork server is hung. They send one each
   // second.
   std::int64_t silence_ms = 60'000;
   std::int64_t import_ms = 180'000;  // for a fork server that was restarted
-  // Time for a case beyond its own limit: a fork server that restarts, reading and comparing the
-  // results.
+  // Time beyond the limit of a case, in which a fork server may restart and the slot reads and
+  // compares the results.
   std::int64_t slack_ms = 600'000;
-  // Life of the store's leases, and the bundles claimed at once.
+  // Lifetime of the store's leases, and the number of bundles that are claimed at once.
   std::optional<std::int64_t> lease_ms;
   std::size_t claim = 1;
   // Pause after a claim without a case, while others hold cases.
@@ -66,14 +67,14 @@ struct SendLease {
   std::size_t slot;
   std::vector<wire::JobT> cases;
 };
-// The slot finishes its batch, answers, and leaves.
+// Asks the slot to finish its batch, answer and exit.
 struct SendStop {
   std::size_t slot;
 };
 struct KillSlot {
   std::size_t slot;
 };
-// The idle slot gives back its memory: a case elsewhere may need all memory.
+// Asks an idle slot to free its memory, because a case elsewhere may need all of it.
 struct SendGiveBack {
   std::size_t slot;
 };
@@ -90,15 +91,16 @@ struct RenewLeases {};
 struct RecordVerdict {
   wire::JobT ended;
   Verdict verdict;
-  std::span<const std::uint8_t> record;  // as it came with the answer; empty: none came
+  std::span<const std::uint8_t> record;  // from the answer; empty if there was none
 };
 struct CommitStore {};
+// Shows the user a line.
 struct Tell {
   std::string line;
 };
-// Every case has its verdict, and all slots have been asked to leave.
+// Every case has a verdict, and all slots were asked to exit.
 struct TellComplete {};
-// The last action. Kill slots that still run, and release all leases.
+// The last action: release all leases and end the event loop.
 struct FinishRun {};
 
 using Action = std::variant<StartSlot, SendLease, SendStop, KillSlot, SendGiveBack, KillServer,
@@ -111,31 +113,37 @@ class Core {
  public:
   Core(CoreConfig config, Queue queue);
 
-  // The next action; nullopt: none until the next event. Events may come in between.
+  // The next action to perform; nullopt if there is none until the next event. Events may occur
+  // between two actions.
   std::optional<Action> next_action();
 
   // ---- events ----
 
+  // The run starts.
   void begin();
-  // Time between two commits to a shared store, and work to claim at once. May change at any time.
+  // Sets the time between two commits to a shared store. Claims grow with it. It may change at any
+  // time.
   void set_pace(std::int64_t pace_ms) { pace_ms_ = pace_ms; }
-  // The answer to ClaimCases: each case in turn, then what the store still has.
+  // The results of ClaimCases: add() for each case, then claimed() with what the store still has.
   void add(wire::JobT claimed);
   void claimed(Supply supply);
 
-  // A sign of life.
+  // The slot gave a sign of life.
   void slot_spoke(std::size_t slot);
+  // The slot sent answers, which count as a sign of life.
   void slot_answered(std::size_t slot, std::span<const Answer> answers);
-  // A slot sent an invalid message.
-  void slot_talks_nonsense(std::size_t slot, const std::string& what);
+  // The slot sent an invalid message.
+  void slot_sent_invalid(std::size_t slot, const std::string& what);
   // Neither this slot nor another in its place can continue. Its cases are not to blame.
   void slot_gives_up(std::size_t slot, const std::string& why);
-  // The process has ended; `by_sigkill`: by SIGKILL.
+  // The slot's process has ended, as `how` describes. `by_sigkill`: by SIGKILL.
   void slot_gone(std::size_t slot, bool by_sigkill, const std::string& how);
 
   // A restarted fork server has imported its framework.
   void server_ready(std::size_t server);
+  // A fork server gave a sign of life.
   void server_spoke(std::size_t server);
+  // A fork server's process has ended, as `how` describes.
   void server_gone(std::size_t server, const std::string& how);
 
   // Time has passed. `now_ms` comes from a monotonic clock.
@@ -145,11 +153,13 @@ class Core {
   // The engine cannot continue: its store fails, or a program does not start.
   void fail(Error error);
 
-  // ---- what has become of it ----
+  // ---- state ----
 
-  // The case with this id and attempt, if this slot holds it; else nullptr.
+  // The case with this id and attempt if this slot holds it, otherwise nullptr.
   const wire::JobT* held(std::size_t slot, std::uint64_t id, std::uint32_t attempt) const;
+  // Why the run ends or has ended.
   StopReason stop_reason() const { return stop_; }
+  // The first error of the engine, if there was one.
   const std::optional<Error>& error() const { return error_; }
 
  private:
@@ -157,10 +167,10 @@ class Core {
     bool up = false;
     bool killed = false;  // by the engine itself
     std::deque<wire::JobT> held;
-    int deaths = 0;  // without an answer between them
+    int deaths = 0;  // in a row, without an answer
     std::int64_t spoke_ms = 0;
-    std::int64_t answered_ms = 0;          // or started to hold cases
-    std::optional<std::int64_t> began_ms;  // nullopt: it has answered
+    std::int64_t answered_ms = 0;          // last answer, or when it got cases while idle
+    std::optional<std::int64_t> began_ms;  // start of the process; nullopt after its first answer
   };
   struct Server {
     bool ready = true;
@@ -203,12 +213,12 @@ class Core {
 
   Supply supply_ = Supply::more;
   bool claiming_ = false;
-  bool added_ = false;  // a case, for the ClaimCases without its final answer
+  bool added_ = false;  // the current claim has given a case
   bool recorded_since_claim_ = false;
   std::int64_t claim_again_ms_ = 0;
 
-  // The core's own clock. A long pause between two ticks counts as a moment: after a machine slept,
-  // all slots would look hung.
+  // The core's own clock. It counts a long pause between two ticks as a short one, because after
+  // the machine was suspended all slots would look hung.
   std::int64_t clock_ms_ = 0;
   std::optional<std::int64_t> ticked_ms_;
   std::int64_t renewed_ms_ = 0;
@@ -217,7 +227,7 @@ class Core {
   std::int64_t pace_ms_ = 1'000;
 
   StopReason stop_ = StopReason::none;
-  std::int64_t stop_by_ms_ = 0;  // for running cases
+  std::int64_t stop_by_ms_ = 0;  // deadline of running cases
   bool finished_ = false;
   std::optional<Error> error_;
 };

@@ -1,9 +1,8 @@
 #pragma once
 
-// From record to verdict, and from verdict to store.
+// Judges records and stores verdicts.
 
 #include <span>
-#include <string_view>
 
 #include "engine/core.h"
 #include "engine/run_config.h"
@@ -13,7 +12,7 @@
 
 namespace assay {
 
-// A record as it came: verified.
+// A verified record. It points into the slot's message.
 struct OpenRecord {
   const wire::Record* root = nullptr;
   std::span<const std::uint8_t> bytes;
@@ -29,9 +28,10 @@ class Recorder {
         totals_(totals),
         observer_(observer) {}
 
+  // The answer of a slot about the case `ran`, with the verdict of its record.
   Answer judge(const wire::JobT& ran, const OpenRecord& record) const;
 
-  // Stores a verdict and counts it; not when the case is no longer ours to end.
+  // Stores and counts a verdict, unless the lease of the case is no longer valid.
   Status record(const RecordVerdict& verdict);
 
  private:

@@ -46,7 +46,7 @@ Result<std::vector<OpenRecord>> open_records(const wire::Results& results) {
   std::vector<OpenRecord> records;
   if (results.records() == nullptr) return records;
   for (const wire::RecordBytes* record : *results.records()) {
-    if (record->data() == nullptr) return fail("a message without its record");
+    if (record->data() == nullptr) return fail("a message has no record");
     const std::span<const std::uint8_t> inner{record->data()->data(), record->data()->size()};
     ASSAY_TRY(const wire::Record* root, wire::open<wire::Record>(inner));
     records.push_back({root, inner});
@@ -86,7 +86,7 @@ Result<RunEnding> Session::run() {
   act();
   tick();
   if (!context_.stopped()) context_.run();
-  signals_.reset();  // from here on nothing waits for long, and a signal ends the program
+  signals_.reset();  // nothing below waits for long: a signal may end the program again
   slots_.clear();
   for (Server& server : servers_) {
     unwatch_server(server);
@@ -123,7 +123,7 @@ void Session::perform(const StartSlot& action) {
   const SlotProcess::Events events{
       [this, slot](const wire::Bytes& bytes) { slot_said(slot, bytes); },
       [this, slot](const std::string& what) {
-        core_.slot_talks_nonsense(slot, what);
+        core_.slot_sent_invalid(slot, what);
         act();
       },
       [this, slot](const ExitStatus& status) { slot_gone(slot, status); }};
@@ -203,29 +203,30 @@ void Session::perform(const FinishRun&) {
 
 // ---- slots ----
 
-// When every slot on a GPU fails, the GPU itself may be broken.
+// Advice for a slot that gives up: its GPU may be broken.
 std::string Session::advice_for_gpu(std::size_t slot) const {
   const std::string gpu = compared_on(config_, lanes_, static_cast<std::uint32_t>(slot));
   if (gpu.empty()) return {};
   return fmt::format(
-      "; see whether {} still works (nvidia-smi; an Xid in dmesg), or leave it out with --gpu_ids; "
-      "the same command with --log_dir={} goes on from here",
+      "; check whether {} still works (nvidia-smi; an Xid in dmesg), or exclude it with --gpu_ids; "
+      "the same command with --log_dir={} resumes the run",
       gpu, config_.folder.string());
 }
 
 void Session::slot_said(std::size_t slot, const wire::Bytes& bytes) {
   const auto message = wire::open<wire::FromSlot>(bytes);
-  if (!message) return core_.slot_talks_nonsense(slot, message.error().message), act();
+  if (!message) return core_.slot_sent_invalid(slot, message.error().message), act();
   core_.slot_spoke(slot);
   if (const wire::GiveUp* end = (*message)->body_as_GiveUp(); end != nullptr) {
-    const std::string why = end->reason() != nullptr ? end->reason()->str() : "it gives up";
+    const std::string why =
+        end->reason() != nullptr ? end->reason()->str() : "it gave up without a reason";
     core_.slot_gives_up(slot, why + advice_for_gpu(slot));
     return act();
   }
   const wire::Results* results = (*message)->body_as_Results();
   if (results == nullptr) return;
   const auto records = open_records(*results);
-  if (!records) return core_.slot_talks_nonsense(slot, records.error().message), act();
+  if (!records) return core_.slot_sent_invalid(slot, records.error().message), act();
   std::vector<Answer> answers;
   for (const OpenRecord& record : *records) {
     const wire::JobT* held = core_.held(slot, record.root->id(), record.root->attempt());
@@ -291,12 +292,12 @@ void Session::server_spoke(std::size_t index) {
 void Session::tell_of_left(ForkServer& server) {
   const std::vector<std::string> left = server.take_left();
   if (left.empty() || !observer_.note) return;
-  observer_.note(fmt::format("cases left processes running, which were ended: {}; see {}",
+  observer_.note(fmt::format("killed processes that cases had left running: {}; see {}",
                              fmt::join(left, ", "), (config_.folder / "lanes").string()));
 }
 
-// asio reuses the bookkeeping of a descriptor that it has released. An event that was queued for
-// the old descriptor then fires for the new one: the handler of a fresh server may run at once.
+// May be called although the server is running: asio reuses the state of a released descriptor, so
+// that an event queued for the old descriptor fires for that of the new server.
 void Session::server_gone(std::size_t index) {
   ExitStatus status;
   const auto ended = servers_[index].process.try_wait(status);
@@ -307,7 +308,7 @@ void Session::server_gone(std::size_t index) {
   act();
 }
 
-// The lanes of a killed server die with it. The processes that their cases had started do not.
+// Kills processes that cases had started. Unlike lanes, they do not die with their server.
 void Session::sweep() {
   if (sweeping_) sweeping_ = !sweep_orphans().all_gone;
 }

@@ -1,11 +1,11 @@
 #pragma once
 
 // The shell around the core: performs its actions with real processes, a real store and a real
-// clock, and tells it what happens.
+// clock, and reports events to it.
 //
-// All of it runs on one thread. Only the event loop waits; a readiness event is a hint, so every
-// handler tries without blocking and watches again when there was nothing. Store calls are the
-// exception: they wait for the disk or the database, and SignalWatch ends them at a signal.
+// Everything runs on one thread, and only the event loop waits. A readiness event is a hint: a
+// handler tries without blocking, and watches again if nothing was ready. Store calls are the
+// exception: they wait for the disk or the database. SignalWatch interrupts them at a signal.
 
 #include <asio/io_context.hpp>
 #include <asio/posix/stream_descriptor.hpp>
@@ -32,8 +32,8 @@ class Session {
   Session& operator=(const Session&) = delete;
   ~Session();
 
-  // Runs until every case has ended or a signal stops the run. An error means that the engine
-  // cannot go on; verdicts that were recorded are committed all the same.
+  // Runs until every case has a verdict or a signal stops the run. An error means that the engine
+  // cannot continue; recorded verdicts are committed nevertheless.
   Result<RunEnding> run();
 
  private:
@@ -42,8 +42,8 @@ class Session {
     ForkServer process;
     std::optional<asio::posix::stream_descriptor> end_watch;
     std::optional<asio::posix::stream_descriptor> voice_watch;
-    // Counts the processes that were watched. A handler of an earlier process may still run after
-    // its watch has gone; it sees another number then.
+    // The number of processes watched so far. A handler of an earlier process may still run after
+    // its watch was removed; it sees another number and does nothing.
     std::uint64_t number = 0;
   };
 

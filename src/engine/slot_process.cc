@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <csignal>
 #include <memory>
 
 #include "device/device.h"
@@ -135,7 +134,7 @@ bool SlotProcess::take_messages() {
       events_.said(**message);
     } else {
       deaf_ = true;
-      events_.said_nonsense(message.error().message);
+      events_.sent_invalid(message.error().message);
     }
   }
   deaf_ = deaf_ || !open || !*open;

@@ -1,7 +1,7 @@
 #pragma once
 
-// A slot as the supervisor sees it: a child process and its connection. Nothing here blocks: bytes
-// that the socket does not take wait in an outbox, and messages are reported as they come.
+// A slot as the supervisor sees it: a child process and its connection. Nothing blocks: bytes that
+// the socket does not accept wait in an outbox, and messages are reported as they arrive.
 
 #include <asio/io_context.hpp>
 #include <asio/posix/stream_descriptor.hpp>
@@ -25,29 +25,35 @@ struct SpawnedSlot {
   Process process;
   Fd socket;
 };
-// Opens `device`, such as "gpu:0", at once; empty: none.
+// Starts a slot's process, whose log goes to the folder `logs`. It opens `device`, such as "gpu:0",
+// at once; empty: none.
 Result<SpawnedSlot> spawn_slot(std::uint32_t index, const std::filesystem::path& logs,
                                const std::string& device);
 
 class SlotProcess {
  public:
   struct Events {
-    std::function<void(const wire::Bytes&)> said;  // a message, not verified yet
-    std::function<void(const std::string&)>
-        said_nonsense;  // an invalid message; nothing more is read
+    // A message, not verified yet.
+    std::function<void(const wire::Bytes&)> said;
+    // An invalid message, with a description. Nothing more is read from the slot.
+    std::function<void(const std::string&)> sent_invalid;
     // The last event: the process has ended, and all its messages were reported.
     std::function<void(const ExitStatus&)> gone;
   };
 
+  // Sends the slot its configuration, and reports its events on `context`.
   static std::unique_ptr<SlotProcess> start(asio::io_context& context, SpawnedSlot spawned,
                                             const SlotConfig& config, Events events);
   SlotProcess(const SlotProcess&) = delete;
   SlotProcess& operator=(const SlotProcess&) = delete;
-  ~SlotProcess();  // kills it
+  ~SlotProcess();  // kills the process
 
   void send(const std::vector<wire::JobT>& lease);
+  // Asks the slot to finish its batch and exit.
   void send_stop();
+  // Asks the slot to free its memory.
   void send_give_back();
+  // Kills the slot and its process group.
   void kill() const { process_.signal_group(SIGKILL); }
 
  private:

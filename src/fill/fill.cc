@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cmath>
 #include <numeric>
 
 #include "fill/element.h"
@@ -310,6 +312,16 @@ FillRule default_rule(DType dtype) {
   if (dtype == DType::uint8) return {FillKind::integers, 0, 256, 1};
   const bool has_sign = dtype == DType::int16 || dtype == DType::int32 || dtype == DType::int64;
   return {FillKind::integers, has_sign ? -1000.0 : 0.0, 1000, 1};
+}
+
+FillRule upstream_rule(DType dtype, std::uint64_t count, std::uint64_t inputs) {
+  constexpr std::uint64_t kManyElements = 1U << 16U;
+  double reach = 0.5;
+  if (dtype != DType::float16 && dtype != DType::bfloat16 && count <= kManyElements) {
+    const auto bits = static_cast<int>(std::bit_width(inputs / std::max<std::uint64_t>(1, count)));
+    reach = std::ldexp(kUpstreamReach, std::clamp(bits - 1, 0, 16));
+  }
+  return {FillKind::uniform, -reach, reach, 1};
 }
 
 }  // namespace assay

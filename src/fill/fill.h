@@ -22,6 +22,19 @@ inline constexpr int kFillVersion = 3;
 // unsigned [0, 1000).
 FillRule default_rule(DType dtype);
 
+// Upstream gradients have tensor numbers, too: that of output i has kUpstream + i, which is above
+// those of all inputs.
+inline constexpr std::uint32_t kUpstream = 1U << 31U;
+// The reach of upstream gradients, before upstream_rule() scales it.
+inline constexpr double kUpstreamReach = 4;
+
+// The rule for the upstream gradient of an output of `count` elements: uniform in [-reach, reach).
+// `inputs`: elements of the largest input. A mean of n elements has gradients of 1/n, so the reach
+// grows by powers of two with inputs / count; otherwise faults in such gradients could stay below
+// the absolute tolerance. It is 0.5 for half precision, which has too little range and too few
+// digits, and for outputs of many elements, because rounding errors of running sums would grow.
+FillRule upstream_rule(DType dtype, std::uint64_t count, std::uint64_t inputs);
+
 // Fills `out` with elements first_element, first_element + 1, … of the tensor. The size of `out` is
 // a multiple of the element size; it needs no alignment.
 void fill(const FillRule& rule, const FillKey& key, DType dtype, std::span<std::byte> out,

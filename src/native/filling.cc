@@ -18,8 +18,6 @@
 namespace assay::native {
 namespace {
 
-// Upstream gradients have tensor numbers of their own, above those of any case.
-constexpr std::uint32_t kUpstream = 1U << 31;
 // The record does not repeat more values than these (16 MB); `assay repro` then says so.
 constexpr std::size_t kMostListed = std::size_t{1} << 21;
 // Inputs of this size are made once for all lanes. A lane fills smaller ones in its own warm
@@ -193,15 +191,14 @@ PyObject* fill_upstream_shared(PyObject* module, PyObject* arguments) {
   unsigned int output = 0;
   PyObject* extents = nullptr;
   int code = 0;
-  FillRule rule;
-  if (!PyArg_ParseTuple(arguments, "IO!id", &output, &PyTuple_Type, &extents, &code, &rule.high)) {
+  unsigned long long inputs = 0;
+  if (!PyArg_ParseTuple(arguments, "IO!iK", &output, &PyTuple_Type, &extents, &code, &inputs)) {
     return nullptr;
   }
   if (code < 0 || static_cast<std::size_t>(code) >= kDTypes.size()) {
     return raise(Error{"fill_upstream_shared: bad dtype"});
   }
   const auto dtype = static_cast<DType>(code);
-  rule.low = -rule.high;
   std::optional<std::vector<std::int64_t>> shape = shape_from(extents);
   if (!shape) return nullptr;
   ModuleState& state = state_of(module);
@@ -214,7 +211,8 @@ PyObject* fill_upstream_shared(PyObject* module, PyObject* arguments) {
   if (lacks_memory(state, "inputs and upstream gradient", wanted)) return nullptr;
   FillKey key = state.key;
   key.tensor = kUpstream + output;
-  auto made = state.inputs->make(rule, key, dtype, count, *offset, kUpstreamPlace);
+  auto made = state.inputs->make(upstream_rule(dtype, count, inputs), key, dtype, count, *offset,
+                                 kUpstreamPlace);
   if (!made) return none();
   return handed_out(std::move(*made), dtype, std::move(*shape));
 }
@@ -269,13 +267,14 @@ PyObject* fill_literal(PyObject* module, PyObject* arguments) {
 
 PyObject* fill_upstream(PyObject* module, PyObject* arguments) {
   Target target;
-  FillRule rule;
-  if (!PyArg_ParseTuple(arguments, "IKnid", &target.tensor, &target.pointer, &target.count,
-                        &target.dtype, &rule.high)) {
+  unsigned long long inputs = 0;
+  if (!PyArg_ParseTuple(arguments, "IKniK", &target.tensor, &target.pointer, &target.count,
+                        &target.dtype, &inputs)) {
     return nullptr;
   }
   if (!target.valid()) return raise(Error{"fill_upstream: bad dtype or count"});
-  rule.low = -rule.high;
+  const auto count = static_cast<std::uint64_t>(target.count);
+  const FillRule rule = upstream_rule(target.type(), count, inputs);
   const auto filled = fill_by_rule(state_of(module), target, rule, kUpstream + target.tensor);
   return filled ? none() : raise(filled.error());
 }

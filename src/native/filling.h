@@ -16,16 +16,16 @@ PyObject* fill_tensor(PyObject* module, PyObject* arguments);
 // memory than the machine has.
 PyObject* fill_shared(PyObject* module, PyObject* arguments);
 
-// fill_upstream_shared(output, shape, dtype, reach) -> (capsule, pointer): like fill_upstream(), in
-// shared memory; None as above. Only one output of a case can use it.
+// fill_upstream_shared(output, shape, dtype, inputs) -> (capsule, pointer): like fill_upstream(),
+// in shared memory; None as above. Only one output of a case can use it.
 PyObject* fill_upstream_shared(PyObject* module, PyObject* arguments);
 
 // fill_literal(tensor, pointer, count, dtype, values): copies `values`, the bytes of an array of
 // doubles, one for each element.
 PyObject* fill_literal(PyObject* module, PyObject* arguments);
 
-// fill_upstream(output, pointer, count, dtype, reach): fills the upstream gradient of an output,
-// evenly spread over [-reach, reach).
+// fill_upstream(output, pointer, count, dtype, inputs): fills the upstream gradient of an output by
+// upstream_rule(). `inputs`: elements of the largest input.
 PyObject* fill_upstream(PyObject* module, PyObject* arguments);
 
 }  // namespace assay::native

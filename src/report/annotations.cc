@@ -19,7 +19,7 @@ bool is_known(const Finding& finding, bool compared) {
   return compared && finding.state == FaultState::known;
 }
 
-// A path as the reference of a URI.
+// A path as a URI reference (RFC 3986).
 std::string uri_of(const std::string& file) {
   constexpr std::string_view kPlain = "-._~/";
   std::string uri;
@@ -63,7 +63,7 @@ json result_of(const Finding& finding, const CorpusPlaces& places, bool compared
   return result;
 }
 
-// What a workflow command takes: no line ends; in a property no colon or comma either.
+// Escapes a text for a workflow command: line ends, and in a property also colons and commas.
 std::string escaped(std::string_view text, bool property) {
   std::string safe;
   for (const char c : text) {

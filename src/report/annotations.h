@@ -1,7 +1,7 @@
 #pragma once
 
-// Findings as other programs show them beside the code: SARIF 2.1.0, and the workflow commands of
-// GitHub Actions.
+// Findings in formats that other programs show beside the code: SARIF 2.1.0, and the workflow
+// commands of GitHub Actions.
 
 #include <span>
 #include <string>
@@ -13,25 +13,25 @@
 
 namespace assay {
 
-// Where cases stand in the corpus files of a repository.
+// The positions of cases in the corpus files of a repository.
 class CorpusPlaces {
  public:
   struct Place {
-    std::string file;  // as it was named
+    std::string file;  // as the patterns name it
     std::size_t line = 0;
   };
 
-  // Lines that are no cases are left out.
+  // Reads the cases of these files. Invalid lines are left out.
   static Result<CorpusPlaces> read(std::span<const std::string> patterns);
 
-  // nullptr: in none of the files.
+  // The position of a case; nullptr if no file has it.
   const Place* find(std::uint64_t id) const;
 
  private:
   std::unordered_map<std::uint64_t, Place> places_;
 };
 
-// One line for a finding: "paddle.silu, gradient of x: not finite: …".
+// A finding on one line: "paddle.silu, gradient of x: not finite: …".
 std::string finding_line(const Finding& finding);
 
 // A log with one result for each finding. `compared`: a known finding is "unchanged".

@@ -22,12 +22,13 @@ constexpr std::int64_t kBaselineVersion = 2;
 constexpr std::string_view kFirstLineOfVersion1 = "assay-baseline 1";
 constexpr std::string_view kFault = "[[fault]]";
 constexpr const char* kHead =
-    "# Faults that are known: `assay report RUN --against THIS_FILE` fails on any other fault.\n"
-    "# Written by `assay report RUN --write-baseline THIS_FILE`; comments above a fault stay.\n";
+    "# Known faults: `assay report RUN --against THIS_FILE` fails on any other fault.\n"
+    "# Written by `assay report RUN --write-baseline THIS_FILE`, which keeps comments above "
+    "faults.\n";
 
 struct Baseline {
   PastRun past;
-  std::string head = kHead;                  // comments before everything else
+  std::string head = kHead;                  // comments at the top
   std::map<FaultKey, std::string> comments;  // above each fault
 };
 
@@ -91,7 +92,8 @@ Status read_coverages(TomlTable& table, const char* key, std::int64_t Coverage::
   return usage_error(fmt::format("{}: {}.\"{}\" wants \"CASES of CASES\"", file, key, bad));
 }
 
-// Comment lines directly above each [[fault]], in the order of the faults, and those at the top.
+// The comment lines directly above each [[fault]], in the order of the faults, and those at the
+// top.
 std::vector<std::string> comments_of(std::string_view text, std::string& head) {
   std::vector<std::string> comments;
   std::string above;
@@ -132,7 +134,7 @@ Result<Baseline> parse_version_2(std::string_view text, const std::string& file)
   return baseline;
 }
 
-// The first word of a line, which loses it and the blanks behind it.
+// Removes the first word and the blanks after it from a line, and returns the word.
 std::string_view take_word(std::string_view& line) {
   const std::size_t end = std::min(line.find(' '), line.size());
   const std::string_view word = line.substr(0, end);
@@ -140,7 +142,7 @@ std::string_view take_word(std::string_view& line) {
   return word;
 }
 
-// OUTCOME ID CASE
+// Parses a line of version 1: OUTCOME ID CASE.
 bool read_case(std::string_view line, PastRun& past) {
   const std::string_view word = take_word(line);
   const auto id = parse_case_id(take_word(line));
@@ -170,8 +172,8 @@ Result<Baseline> parse_version_1(std::string_view text, const std::string& file)
       baseline.past.properties[key] = line;
     } else if (!read_case(line, baseline.past)) {
       return usage_error(
-          fmt::format("{}:{}: no line of a baseline of version 1: OUTCOME ID CASE, with the id of "
-                      "that case",
+          fmt::format("{}:{}: invalid line in a baseline of version 1; write OUTCOME ID CASE, with "
+                      "the id of that case",
                       file, number + 1));
     }
   }
@@ -223,7 +225,7 @@ std::string fault_block(const FaultKey& key, const KnownFault& known, const std:
       toml_text(key.how), toml_text(known.sums.extent.values), toml_text(known.sums.extent.dtypes),
       known.sums.cases, known.judged);
   if (known.sums.extent.error_step > 0) {
-    // In the middle of its step, so that reading finds the same step.
+    // The middle of the step, so that reading finds the same step despite rounding.
     const double error = error_of_step(known.sums.extent.error_step) * 1.05;
     block += fmt::format("error = {:.4}\n", error);
   }
@@ -235,7 +237,7 @@ std::string fault_block(const FaultKey& key, const KnownFault& known, const std:
 std::string settings_block(const std::map<std::string, std::string>& properties) {
   std::string block = "\n[settings]\n";
   for (const auto& [key, value] : properties) {
-    // Interpreters, time limits and the like belong to a machine.
+    // Flags for reruns (interpreters, time limits) belong to a machine.
     if (key == kAccommodations || key.starts_with(kRerunFlag)) continue;
     block += fmt::format("{} = {}\n", toml_text(key), toml_text(value));
   }
@@ -253,7 +255,8 @@ std::string coverage_block(const RunFaults& run, const char* title, std::int64_t
   return block.empty() ? block : fmt::format("\n[{}]\n{}", title, block);
 }
 
-// The faults of the run with the notes of the old file, and those that the run cannot tell of.
+// The faults of the run with the notes of the old file, and old faults of APIs that the run did not
+// judge.
 std::map<FaultKey, KnownFault> merged(RunFaults& run, const Baseline& old,
                                       std::vector<FaultKey>& gone) {
   std::map<FaultKey, KnownFault> faults;

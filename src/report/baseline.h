@@ -1,13 +1,13 @@
 #pragma once
 
-// The baseline file of a CI: the faults that are known, as TOML under version control.
+// The baseline file: the known faults, as TOML under version control.
 //
 //   version = 2
 //
 //   [settings]
 //   seed = "0"
 //
-//   # People may write comments above a fault, and fill in reason, owner and upstream.
+//   # Users may write comments above a fault, and fill in reason, owner and upstream.
 //   [[fault]]
 //   api = "paddle.nn.functional.relu"
 //   outcome = "mismatch"
@@ -15,15 +15,17 @@
 //   how = "not finite"
 //   values = ["nan"]
 //   dtypes = ["float32", "float64"]
-//   cases = 12                        # of `of` cases of this API that were judged
+//   cases = 12                           # in 12 of 340 judged cases of this API
 //   of = 340
-//   error = 0                         # the largest error in multiples of the error bar; 0: not
-//   measured reason = "relu(NaN) is 0" owner = "nn" upstream = "https://…"
+//   error = 0                            # largest error, in error bars; 0: not measured
+//   reason = "relu(NaN) is 0"
+//   owner = "nn"
+//   upstream = "https://…"
 //
 //   [not_judged]
-//   "paddle.add float16" = [12, 40, 0]   # not judged, cases, refused by both frameworks
+//   "paddle.add float16" = [12, 40, 0]   # not judged, cases, rejected by both frameworks
 //
-// A fault with `cases = 0` states no number: it may show in any number of cases.
+// A fault with `cases = 0` may occur in any number of cases.
 
 #include <cstdint>
 #include <filesystem>
@@ -36,8 +38,7 @@
 
 namespace assay {
 
-// Reads a baseline of version 2, or of version 1, which lists cases. Anything else is a usage
-// error.
+// Reads a baseline of version 2, or of version 1, which lists cases. A usage error for other files.
 Result<PastRun> read_baseline(const std::filesystem::path& file);
 
 struct WrittenBaseline {
@@ -45,9 +46,9 @@ struct WrittenBaseline {
   std::vector<FaultKey> gone;  // faults of the old file that the run no longer shows
 };
 
-// Writes the faults of a run. Comments, reason, owner and upstream of faults that an existing file
-// lists stay; faults of APIs that the run did not judge stay too. A file that is no baseline is an
-// error and stays as it is.
+// Writes the faults of a run. An existing file keeps the comments, reason, owner and upstream of
+// its faults, and the faults of APIs that the run did not judge. An error if the file is no
+// baseline; the file then stays unchanged.
 Result<WrittenBaseline> write_baseline(RunReader& run, const std::filesystem::path& file);
 
 }  // namespace assay

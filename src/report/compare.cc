@@ -18,14 +18,15 @@
 namespace assay {
 namespace {
 
-// A fault grew when its largest error is so many steps larger: eight are a decade.
+// A fault has grown if its largest error is this many steps larger (8 steps: a factor of 10), …
 constexpr int kStepsOfGrowth = 8;
-// … or when it shows in more cases and in a larger share of the API's cases: twice the share or a
-// tenth more, whichever is more.
+// … or if more cases of the API have it, and their share is both twice as large and larger by a
+// tenth of the API's cases.
 constexpr double kShareFactor = 2;
 constexpr double kShareMargin = 0.1;
 
-// An API is slower from this factor and this many seconds on; less is noise of a busy machine.
+// An API is slower if its time grew by both this factor and this many seconds. Less is noise of a
+// busy machine.
 constexpr double kSlowerFactor = 2;
 constexpr double kSlowerSeconds = 0.1;
 
@@ -65,8 +66,8 @@ Result<std::vector<SettingChange>> changed_settings(
     if (value(now, key) == value(before, key)) continue;
     if (key == "version.canonical") {
       return usage_error(fmt::format(
-          "{} names its cases in another way (version.canonical {}, this run {}): write "
-          "it again with an assay of this version",
+          "the case ids of {} cannot be compared with those of this run (version.canonical {} and "
+          "{}); write the baseline or run the corpus again with one version of assay",
           past, value(before, key), value(now, key)));
     }
     changes.push_back({key, value(before, key), value(now, key), bearing_of(key)});
@@ -74,8 +75,7 @@ Result<std::vector<SettingChange>> changed_settings(
   return changes;
 }
 
-// Both runs had a reference lane, and of the same build in the same place: what stands there is the
-// same yardstick.
+// Whether both runs had a reference lane with the same build, device and execution.
 bool same_reference(const std::map<std::string, std::string>& now,
                     const std::map<std::string, std::string>& before) {
   const auto value = [](const auto& all, const std::string& key) {
@@ -89,7 +89,7 @@ bool same_reference(const std::map<std::string, std::string>& now,
          same("reference.execution");
 }
 
-// Names of `now` that `before` does not have. Nothing is missing where nothing was stated.
+// The names in `now` that are not in `before`; none if `before` is empty, which means unknown.
 std::vector<std::string> added_names(const std::set<std::string>& now,
                                      const std::set<std::string>& before) {
   std::vector<std::string> added;
@@ -107,7 +107,7 @@ bool error_grew(const FaultExtent& now, const FaultExtent& before) {
   return before.error_step > 0 && now.error_step >= before.error_step + kStepsOfGrowth;
 }
 
-// How a fault grew, in words; empty: it did not.
+// A description of how a fault grew; empty if it did not.
 std::string growth_of(const FaultExtent& now, const FaultExtent& before) {
   std::vector<std::string> words;
   const auto values = added_names(now.values, before.values);
@@ -145,7 +145,7 @@ ComparedFault compare_fault(const FaultSums& now, std::int64_t judged, const Kno
   return compared;
 }
 
-// Flaky passes are faults only for those who ask.
+// Whether a fault counts. Flaky passes count only with --strict.
 bool counts(const FaultKey& key, bool strict) { return strict || info(key.outcome).failed; }
 
 void compare_faults(const RunFaults& now, const PastRun& past, RunComparison& comparison) {
@@ -201,7 +201,7 @@ void compare_times(const RunFaults& now, const PastRun& past, RunComparison& com
   }
 }
 
-// Samples of the clock, case by case.
+// Compares the timings of both runs, case by case.
 Status compare_speed(RunReader& now, const PastRun& past, RunComparison& comparison) {
   if (past.run.empty()) return {};
   ASSAY_TRY(const std::unique_ptr<Store> store, open_store(past.run, StoreMode::read));
@@ -220,7 +220,7 @@ Status compare_speed(RunReader& now, const PastRun& past, RunComparison& compari
   return {};
 }
 
-// Whether this case is part of what is new about the fault.
+// Whether the case, which has the fault in this extent, shows that it is new or grew.
 bool shows_change(const ComparedFault& compared, const FaultExtent& extent) {
   if (compared.state == FaultState::added || compared.by_share) return true;
   return compared.state == FaultState::grown &&
@@ -234,7 +234,8 @@ RunQuery failures(bool strict) {
   return query;
 }
 
-// A baseline of version 1 lists cases: a fault is known where it lists each of its cases.
+// For a baseline of version 1, which lists cases: a fault is known if the baseline lists all cases
+// that have it.
 Status know_listed_cases(RunReader& now, const PastRun& past, RunComparison& comparison) {
   for (auto& [key, compared] : comparison.faults) compared.state = FaultState::known;
   return now.each(failures(comparison.strict), [&](const FinishedCase& finished) -> Status {
@@ -327,8 +328,8 @@ Result<RunComparison> compare_runs(RunReader& now, const PastRun& past, bool str
   compare_faults(found, past, comparison);
   if (!past.cases.empty()) {
     comparison.notice =
-        "this baseline lists cases (version 1), so a known case that fails in another way is not "
-        "seen; write it again with --write-baseline";
+        "this baseline lists cases (version 1), so a known case with a new fault is not noticed; "
+        "write the baseline again with --write-baseline";
     ASSAY_CHECK(know_listed_cases(now, past, comparison));
   }
   compare_coverage(found, past, comparison);

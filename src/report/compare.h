@@ -1,7 +1,7 @@
 #pragma once
 
-// A run against what is known: new faults, faults that grew, faults that are fixed, and what is no
-// longer judged.
+// Compares a run with a past run or a baseline: new faults, faults that grew, fixed faults, and
+// lost coverage.
 
 #include <cstdint>
 #include <map>
@@ -19,7 +19,7 @@ namespace assay {
 
 enum class FaultState : std::uint8_t { added, grown, known };
 
-// The case that shows a fault: of all that do, the one with the fewest elements.
+// The case with the fewest elements that has a fault.
 struct FaultExample {
   std::uint64_t id = 0;
   std::uint64_t elements = 0;
@@ -27,36 +27,36 @@ struct FaultExample {
   std::string message;
 };
 
-// A fault of the run beside what is known of it.
+// A fault of the run, with what was known about it.
 struct ComparedFault {
   FaultState state = FaultState::known;
   FaultSums now;
   KnownFault before;
   std::string why;        // how it grew: "also float64"
-  bool by_share = false;  // it grew because it shows in more cases
-  FaultExample example;   // of faults that are new or grew
+  bool by_share = false;  // it grew because more cases have it
+  FaultExample example;   // only for faults that are new or grew
 };
 
-// Cases of one API and dtype that were judged and are not any more.
+// Cases of one API and dtype that were judged before but not in this run.
 struct LostCoverage {
   std::string api;
   std::string dtype;
-  bool rejected = false;  // both frameworks now refuse the call
+  bool rejected = false;  // because both frameworks now reject the call
   Coverage before;
   Coverage now;
 };
 
-// A setting of the two runs that is not the same.
+// A setting that differs between the two runs.
 struct SettingChange {
   std::string key;
   std::string before;
   std::string now;
-  std::string bearing;  // why verdicts may differ for that alone; empty: a build, which is compared
+  std::string bearing;  // why it alone may change verdicts; empty: the build under comparison
 };
 
 struct SlowerApi {
   std::string api;
-  double before_s = 0;  // on average, for calls and gradients in the test lane
+  double before_s = 0;  // average time of call and gradients in the test lane
   double now_s = 0;
 };
 
@@ -64,23 +64,23 @@ struct RunComparison {
   std::string past;  // where it was read from
   std::vector<SettingChange> settings;
   std::map<FaultKey, ComparedFault> faults;  // of the run
-  std::map<FaultKey, KnownFault> fixed;      // known ones that no longer show
+  std::map<FaultKey, KnownFault> fixed;      // known faults that the run does not have
   std::vector<LostCoverage> lost;
   std::vector<SlowerApi> slower;
-  SpeedComparison speed;  // of runs that timed their cases
+  SpeedComparison speed;  // if both runs timed their cases
   bool strict = false;    // a flaky case counts as a failure
   std::string notice;     // about the baseline file; empty: none
 
   std::uint64_t count(FaultState state) const;
-  // What a gate is about: new faults, faults that grew, parts that take longer.
+  // Whether a gate must fail: there are new faults, faults that grew, or slower parts.
   bool worse() const {
     return count(FaultState::added) + count(FaultState::grown) + speed.count(Speed::slow) > 0;
   }
-  // Whether a case shows a fault that is new or grew. The state of the worst of its faults.
+  // The state of the case's worst fault: new, else grown, else known.
   FaultState state_of(const FinishedCase& finished) const;
 };
 
-// Runs whose cases are named in different ways are refused.
+// Compares a run with a past one. A usage error if their case ids are computed differently.
 Result<RunComparison> compare_runs(RunReader& now, const PastRun& past, bool strict);
 
 // Whether a verdict counts as a failure.
@@ -89,14 +89,15 @@ bool counts_as_failure(const Verdict& verdict, bool strict);
 // "new", "grown", "known".
 std::string_view word(FaultState state);
 
-// The elements of all tensors of a case; 0 where the text does not parse.
+// The number of elements of all tensors of a case; 0 if the text cannot be parsed.
 std::uint64_t elements_of(std::string_view case_text);
 
-// The message of the case's fault with this key, which names its value regime.
+// The message of the case's fault with this key. It names the value regime.
 std::string message_of(const FaultKey& key, const Verdict& verdict);
 
-// For a terminal: the verdict first.
+// The comparison as text for a terminal, with the verdict first.
 std::string comparison_table(const RunComparison& comparison);
+// The comparison as JSON, for the page and `assay compare --json`.
 nlohmann::json comparison_json(const RunComparison& comparison);
 
 }  // namespace assay

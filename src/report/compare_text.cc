@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-constexpr std::size_t kShownFaults = 20;  // of each kind, on a terminal
+constexpr std::size_t kShownFaults = 20;  // of each state, on a terminal
 
 std::string title_of(const FaultKey& key) {
   std::string title = fmt::format("{} {}", name(key.outcome), key.api);

@@ -1,6 +1,6 @@
 #pragma once
 
-// The faults of a run as findings: each with the cases that show it and the smallest of them.
+// Findings: the faults of a run, each with its number of cases and its smallest case.
 
 #include <cstdint>
 #include <map>
@@ -21,23 +21,22 @@ struct Finding {
   FaultKey key;
   std::uint64_t cases = 0;
   FaultExtent extent;
-  std::uint64_t id = 0;  // of the case that shows it: the one with the fewest elements
+  std::uint64_t id = 0;  // of its smallest case: the one with the fewest elements
   std::string text;
   std::string message;        // of that case
   Verdict verdict;            // of that case
-  std::string shrunk;         // the smaller case that `assay shrink` made of it; mostly empty
+  std::string shrunk;         // the smaller case that `assay shrink` found; usually empty
   std::int64_t first_ms = 0;  // when the first and the last case finished, since 1970
   std::int64_t last_ms = 0;
-  // Of a run that is compared with what is known.
-  FaultState state = FaultState::added;
-  std::string why;  // how it grew
+  FaultState state = FaultState::added;  // if the run is compared
+  std::string why;                       // how it grew
 };
 
 // The key of the fault that decides the case's outcome.
 FaultKey key_of(std::string_view case_text, const Verdict& verdict);
 
-// Sorts failures into findings, one after another. A case belongs to the finding of its first
-// fault, and with a comparison also to those of its faults that are new or grew.
+// Sorts failures into findings. A case belongs to the finding of its first fault. With a
+// comparison, it also belongs to the findings of its faults that are new or grew.
 class FindingsCollector {
  public:
   explicit FindingsCollector(const RunComparison* comparison = nullptr) : comparison_(comparison) {}
@@ -47,7 +46,7 @@ class FindingsCollector {
   std::vector<Finding> findings() const;
 
  private:
-  // Of the case that shows a finding: the one with the fewest elements before others.
+  // Elements and text of a finding's smallest case so far.
   using Rank = std::pair<std::uint64_t, std::string>;
   void add(const FinishedCase& finished, const FaultKey& key, const FaultExtent& extent);
 
@@ -56,18 +55,18 @@ class FindingsCollector {
   std::map<FaultKey, Rank> ranks_;
 };
 
-// New findings first, then those of the framework under test, then by number of cases. Lines that
-// are no cases are not among them. Of each outcome the first `most` failed cases are read.
+// The findings of a run: new ones first, then those of the framework under test, then by number of
+// cases. Invalid lines are left out. Reads the first `most` failed cases of each outcome.
 Result<std::vector<Finding>> findings_of(RunReader& run, const RunComparison* comparison,
                                          std::uint64_t most = kAllOfThem);
-// Adds the smaller cases that `assay shrink` made of their cases.
+// Sets Finding::shrunk from the results of `assay shrink`.
 void add_shrunk(const ShrunkCases& shrunk, std::vector<Finding>& findings);
 
-// For a terminal: a few lines for each.
-// `compared`: says of each whether it is new, grown or known.
+// The findings as text for a terminal, a few lines for each. `compared`: prints whether a finding
+// is new, grown or known.
 std::string findings_table(const std::vector<Finding>& findings, bool compared);
 nlohmann::json findings_json(const std::vector<Finding>& findings);
-// "float32, float64; usual, wide": what else is known of where it shows.
+// The dtypes and value regimes of a finding: "float32, float64; usual, wide".
 std::string circumstances(const Finding& finding);
 
 }  // namespace assay

@@ -14,7 +14,7 @@ namespace {
 
 bool ran(const wire::Trial& trial) { return trial.lanes() != nullptr && trial.lanes()->size() > 0; }
 
-// The shortest text that is this number.
+// The shortest text that reads back as this number.
 template <typename Real>
 std::string real_text(Real number) {
   if (std::isnan(number)) return "nan";
@@ -77,8 +77,7 @@ const wire::Filling* filling_of(const wire::Trial& trial, std::size_t tensor) {
   for (const wire::LaneRecord* lane : *trial.lanes()) {
     if (lane->inputs() == nullptr || lane->inputs()->size() == 0) continue;
     if (tensor >= lane->inputs()->size()) return nullptr;
-    // A lane that raised while it built the inputs reports those behind that point without
-    // checksum.
+    // A lane that raised while it built the inputs reports the remaining ones without a checksum.
     const wire::Filling* filling = lane->inputs()->Get(static_cast<std::uint32_t>(tensor));
     return filling->checksum() == 0 ? nullptr : filling;
   }
@@ -94,7 +93,7 @@ Status fill_again(const wire::Filling* filling, const FillKey& key, DType dtype,
   if (filling->kind() > static_cast<std::uint8_t>(kLastFillKind)) {
     return fail(
         fmt::format("the record has a value rule {} that this assay does not know; use the "
-                    "one that made the run",
+                    "assay that made the run",
                     filling->kind()));
   }
   const auto* literal = filling->literal();

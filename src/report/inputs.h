@@ -1,6 +1,6 @@
 #pragma once
 
-// The values that the lanes of a stored case had, made again as its record says.
+// Makes the input values of a stored case again, as its record describes them.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,25 +17,26 @@
 
 namespace assay {
 
-// The seed of all values of a run.
+// The seed of all values of a run. An error if the property is missing or no number.
 Result<std::uint64_t> run_seed(const std::map<std::string, std::string>& properties);
 
-// Whether the record has a trial whose lanes it tells of.
+// Whether the record has a trial with lanes.
 bool has_lanes(const wire::Record& record);
 
-// The trial under these values; the first that ran where there is none. The record has_lanes().
+// The trial in this value regime; if there is none, the first trial that ran. The record must have
+// lanes (has_lanes()).
 const wire::Trial& trial_under(const wire::Record& record, std::string_view values);
 
-// How a tensor of the case was filled: what the test lane said, or else another lane, which had the
-// same. nullptr: no lane lived to tell.
+// How a tensor of the case was filled, as the first lane reports that knows it: all lanes had the
+// same inputs. nullptr if no lane reported it.
 const wire::Filling* filling_of(const wire::Trial& trial, std::size_t tensor);
 
-// Writes the tensor's elements; without a filling as the default of its dtype.
+// Writes the tensor's elements to `out`. Without a filling, uses the default rule of the dtype.
 Status fill_again(const wire::Filling* filling, const FillKey& key, DType dtype,
                   std::span<std::byte> out);
 
-// The elements as Python literals that read back as the same values: "0.1", "-inf", "True". Of
-// complex ones "complex(0.5, nan)".
+// The elements as Python literals with exactly the same values: "0.1", "-inf", "True",
+// "complex(0.5, nan)".
 std::vector<std::string> python_numbers(DType dtype, std::span<const std::byte> elements);
 
 }  // namespace assay

@@ -76,7 +76,7 @@ Verdict about(const FaultKey& key, Verdict verdict) {
 Result<Issue> write_issue(const Properties& properties, const Finding& finding,
                           const FoundCase& shown, const Tracer& tracer) {
   ASSAY_TRY(const wire::Record* record, wire::open<wire::Record>(shown.record));
-  if (!has_lanes(*record)) return fail("nothing is recorded of how this case ran");
+  if (!has_lanes(*record)) return fail("the record of this case has no lanes");
   Case parsed;
   if (const auto status = parse_case(shown.text, parsed); !status) {
     return fail("a stored case does not parse: " + status.error().message);
@@ -105,7 +105,7 @@ Result<Issue> write_issue(const Properties& properties, const Finding& finding,
   issue.text += fmt::format("- seen in {} case{} of the run{}{}\n", finding.cases,
                             finding.cases == 1 ? "" : "s",
                             circumstances(finding).empty() ? "" : ": ", circumstances(finding));
-  issue.text += fmt::format("- again with assay: `{}`\n", rerun_command(shown.text, properties));
+  issue.text += fmt::format("- rerun with assay: `{}`\n", rerun_command(shown.text, properties));
   return issue;
 }
 

@@ -18,12 +18,12 @@ namespace assay {
 struct Issue {
   FaultyLane lane;
   std::string title;
-  std::string text;    // Markdown, the script among it
-  std::string script;  // empty: there is none, `why` says why
-  std::string why;
+  std::string text;    // Markdown, with the script
+  std::string script;  // empty: see `why`
+  std::string why;     // why there is no script
 };
 
-// `shown` is the case that shows the finding: the smallest one known.
+// The issue of a finding. `shown`: its smallest known case.
 Result<Issue> write_issue(const std::map<std::string, std::string>& properties,
                           const Finding& finding, const FoundCase& shown, const Tracer& tracer);
 

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <vector>
 
@@ -84,11 +83,11 @@ class ScriptWriter {
     }
     if (fault_.outcome == Outcome::unstable) return fail("a single call does not show it");
     if (parsed_.total_elements() > kMostElements) {
-      return fail(fmt::format("its tensors have more than {} elements", kMostElements));
+      return fail(fmt::format("the case's tensors have more than {} elements", kMostElements));
     }
-    if (parsed_.constructs()) return fail("a layer's parameters are filled by assay");
+    if (parsed_.constructs()) return fail("the case is a layer, whose parameters assay fills");
     for (const TensorSpec spec : parsed_.tensors()) {
-      if (!spec.strides.empty()) return fail("it has tensors with strides of their own");
+      if (!spec.strides.empty()) return fail("the case has tensors with strides");
     }
     return {};
   }
@@ -121,8 +120,8 @@ class ScriptWriter {
     return {};
   }
 
-  // The same values in memory that is not contiguous, as as_layout() of
-  // python/assay/frameworks/paddle_framework.py makes them.
+  // Moves the values to memory that is not contiguous, as as_layout() of
+  // python/assay/frameworks/paddle_framework.py does.
   void as_layout(std::size_t i, const TensorSpec& spec) {
     if (spec.elements() < 2) return;
     if (i % 3 == 0 && spec.shape.size() > 1) {
@@ -197,10 +196,12 @@ class ScriptWriter {
     if (!differentiable(dtype) || shape == nullptr) return {};
     std::uint64_t count = 1;
     for (const std::int64_t extent : *shape) count *= static_cast<std::uint64_t>(extent);
-    if (count > kMostElements) return fail("its result has too many elements");
+    if (count > kMostElements) {
+      return fail(fmt::format("a result has more than {} elements", kMostElements));
+    }
     std::vector<std::byte> elements(count * size_of(dtype));
-    const double reach = upstream_reach(dtype, count, largest_);
-    fill({FillKind::uniform, -reach, reach, 0}, {seed_, id_, kUpstream + place}, dtype, elements);
+    const FillKey key{seed_, id_, kUpstream + place};
+    fill(upstream_rule(dtype, count, largest_), key, dtype, elements);
     outputs.push_back("result" + (comparison.path() == nullptr ? "" : comparison.path()->str()));
     upstream.push_back(dialect_.tensor(dtype, {shape->data(), shape->size()}, elements));
     return {};

@@ -20,9 +20,9 @@ inline constexpr std::size_t kIssueLines = 30;
 
 // The element that shows a fault, as Python literals.
 struct Witness {
-  const wire::Comparison* comparison = nullptr;  // nullptr: the fault is no comparison's
-  std::size_t place = 0;                         // among the outputs, or the gradients
-  bool element = false;                          // the numbers below are known
+  const wire::Comparison* comparison = nullptr;  // nullptr: no comparison shows the fault
+  std::size_t place = 0;                         // index among the outputs, or the gradients
+  bool element = false;                          // whether the numbers below are known
   std::uint64_t index = 0;
   std::string got;
   std::string right;
@@ -30,6 +30,7 @@ struct Witness {
   double apart = 0;  // |got - right|; not finite where one is not
 };
 
+// The witness of a fault in this trial.
 Witness witness_of(const wire::Trial& trial, const Fault& fault);
 
 // The lane that a fault is of.

@@ -11,9 +11,9 @@ namespace assay {
 
 struct JunitOptions {
   bool strict = false;                        // a flaky case is a failure
-  const RunComparison* comparison = nullptr;  // then only what is new or lost is a failure
-  // Of a run with more cases, single test cases are failures only, so many of each outcome: no CI
-  // server takes a file of millions.
+  const RunComparison* comparison = nullptr;  // if given, only new faults and lost coverage fail
+  // A larger run gets test cases for failures only, `most_failures` of each outcome: no CI server
+  // accepts a file with millions of test cases.
   std::uint64_t each_case_up_to = 100'000;
   std::uint64_t most_failures = 20'000;
 };

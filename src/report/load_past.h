@@ -7,8 +7,8 @@
 
 namespace assay {
 
-// Reads what is known before a run. `where` is the folder of a run, the address of a database, or a
-// baseline file.
+// Reads a past run or a baseline. `where`: the folder of a run, the address of a database, or a
+// baseline file. A usage error if it is none of these.
 Result<PastRun> load_past(const std::string& where);
 
 }  // namespace assay

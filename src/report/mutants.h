@@ -1,7 +1,6 @@
 #pragma once
 
-// Every planted fault of a stored run as a line of JSON, for python/assay/mutation/score.py. The
-// first line is {"version": 1, "properties": {…}} with those of the run.
+// Writes all planted faults of a stored run as lines of JSON, for python/assay/mutation/score.py.
 
 #include <filesystem>
 
@@ -11,7 +10,9 @@
 
 namespace assay {
 
-// {"case": …, "fault": …, "values": …, "fate": "killed", "weak": true, "planted": …, "message": …}
+// The first line is {"version": 1, "properties": {…}} with the properties of the run. The others
+// are
+// {"case": …, "fault": …, "values": …, "fate": "killed", "weak": true, "planted": …, "message": …}.
 Status write_mutants(Store& store, const Policies& policies, const std::filesystem::path& file);
 
 }  // namespace assay

@@ -1,6 +1,6 @@
 #pragma once
 
-// What is known before a run: the faults of a past run or of a baseline file, and what was judged.
+// What a run is compared with: the faults of a past run or a baseline file, and what was judged.
 
 #include <cstdint>
 #include <map>
@@ -17,20 +17,20 @@
 
 namespace assay {
 
-// How many cases of one API and dtype were judged.
+// The numbers of cases of one API and dtype.
 struct Coverage {
   std::int64_t cases = 0;
   std::int64_t not_judged = 0;  // unsupported, skip or no_kernel
-  std::int64_t rejected = 0;    // both frameworks refused the call
+  std::int64_t rejected = 0;    // both frameworks rejected the call
 };
 
-// Time in the test lane: calls and gradients.
+// Time of calls and gradients in the test lane.
 struct TestTime {
   std::int64_t ns = 0;
   std::int64_t cases = 0;
 };
 
-// A run as it is compared.
+// The part of a run that is compared.
 struct RunFaults {
   std::map<FaultKey, FaultSums> faults;
   std::map<std::string, std::int64_t> judged;                        // cases by API
@@ -38,13 +38,13 @@ struct RunFaults {
   std::map<std::string, TestTime> times;                             // by API
 };
 
-// From the sums of a run. A line of the corpus that is no case is a fault of outcome `invalid`.
+// Computed from the sums of a run. An invalid line is a fault with the outcome `invalid`.
 Result<RunFaults> faults_of_run(RunReader& run);
 
-// A fault that is known, with what people wrote beside it in a baseline file.
+// A known fault, with what users wrote about it in a baseline file.
 struct KnownFault {
-  FaultSums sums;           // cases: 0 where the baseline does not say
-  std::int64_t judged = 0;  // cases of the API that were judged then; 0: not known
+  FaultSums sums;           // with 0 cases if the baseline does not state them
+  std::int64_t judged = 0;  // judged cases of the API; 0: not known
   std::string reason;
   std::string owner;
   std::string upstream;  // URL of the report to the framework
@@ -56,20 +56,20 @@ struct PastRun {
   std::map<FaultKey, KnownFault> faults;
   std::map<std::pair<std::string, std::string>, Coverage> coverage;
   std::map<std::string, TestTime> times;
-  // A baseline file lists only what was not judged: what it does not list was judged.
+  // A baseline's coverage lists only APIs with cases that were not judged.
   bool is_baseline = false;
-  std::string run;  // where the cases of the run can be read; empty for a baseline
-  // Of a baseline of version 1, which lists cases instead of faults.
+  std::string run;  // folder or address of the run; empty for a baseline
+  // The cases that a baseline of version 1 lists instead of faults.
   std::set<std::pair<std::uint64_t, Outcome>> cases;
 };
 
-// The id of a line that is no case: that of its text.
+// The id of an invalid line: the hash of its text.
 std::uint64_t invalid_line_id(const InvalidLine& line);
 
-// The fault that such a line is.
+// The fault that stands for an invalid line.
 FaultKey key_of(const InvalidLine& line);
 
-// Empty where the record has no timings, or cannot be read.
+// The timings in a record; empty if it has none or cannot be read.
 std::vector<TimedPart> timings_of(std::span<const std::uint8_t> record);
 
 }  // namespace assay

@@ -9,7 +9,7 @@
 namespace assay {
 namespace {
 
-// What only several attempts at a case tell, and no record.
+// Flags that come from several attempts at a case and not from its record.
 constexpr std::uint8_t kFlagsOfAttempts = kFlaky | kContaminated;
 
 bool wants(const RunQuery& query, const Verdict& verdict) {
@@ -46,7 +46,7 @@ Result<Judging> judging_by(const JudgeBy& by, std::map<std::string, std::string>
   if (by.atol || by.rtol) {
     policy.atol = by.atol.value_or(policy.atol);
     policy.rtol = by.rtol.value_or(policy.rtol);
-    policy.reason = "--atol, --rtol";  // what has a reason of its own is not judged by the bar
+    policy.reason = "--atol, --rtol";  // a policy with a reason replaces the error bar
     properties["atol"] = fmt::format("{}", policy.atol);
     properties["rtol"] = fmt::format("{}", policy.rtol);
     properties["error_bar"] = "false";

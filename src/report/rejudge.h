@@ -1,7 +1,7 @@
 #pragma once
 
-// A stored run, judged again without running anything: the judge is a pure function of a record and
-// a policy.
+// Judges a stored run again without running it. This is possible because the judge is a pure
+// function of record, policy and settings.
 
 #include <map>
 #include <memory>
@@ -19,25 +19,26 @@ struct Judging {
   Policies policies;
   Rules rules;
 
-  // nullopt: there is nothing to judge, because the case never ran or its record cannot be read.
+  // The new verdict; nullopt if the case never ran or its record cannot be read.
   std::optional<Verdict> judge(const FinishedCase& finished) const;
 };
 
-// What a run is judged by instead of its own policy.
+// The policy that replaces the run's own.
 struct JudgeBy {
-  std::string policies = {};        // text of a policies.toml; empty: no API has its own
-  std::string policies_name = {};   // of that file, for messages
-  std::optional<double> atol = {};  // with either of them results are judged by atol and rtol alone
+  std::string policies = {};        // text of a policies.toml; empty: no API has its own policy
+  std::string policies_name = {};   // name of that file, for messages
+  std::optional<double> atol = {};  // atol or rtol switches the error bar off
   std::optional<double> rtol = {};
 };
 
-// With `properties` of the run, which then say by what it is judged.
+// The judging of a run with these properties. Changes the properties to the new policy.
 Result<Judging> judging_by(const JudgeBy& by, std::map<std::string, std::string>& properties);
 
-// Shows another run with its verdicts judged again. What never ran keeps what it came to, and so
-// does what only attempts tell: flaky, contaminated.
+// A view of a run with new verdicts. Cases that never ran keep their verdicts. The flags flaky and
+// contaminated stay, because they come from several attempts.
 class RejudgedRun final : public RunReader {
  public:
+  // `run` must outlive the result.
   static Result<std::unique_ptr<RunReader>> make(RunReader& run, const JudgeBy& by);
 
   Result<std::map<std::string, std::string>> properties() override { return properties_; }

@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kShownMatches = 5;
 constexpr mode_t kFileMode = 0644;
 
-// Whether the words name this case for sure, perhaps, or not.
+// Whether the words name this case exactly, partly, or not.
 enum class Match { no, part, whole };
 
 Match match(std::uint64_t id, std::string_view text, std::string_view wanted) {
@@ -34,12 +34,12 @@ Match match(std::uint64_t id, std::string_view text, std::string_view wanted) {
   return part ? Match::part : Match::no;
 }
 
-// Gathers the cases that match: one that does as a whole ends the choice.
+// Collects the cases that match. An exact match ends the search.
 class Chooser {
  public:
   explicit Chooser(std::string_view wanted) : wanted_(wanted) {}
 
-  // Whether the case offered now is the choice so far.
+  // Whether this case is the best match so far.
   bool offer(std::uint64_t id, std::string_view text) {
     const Match matched = match(id, text, wanted_);
     if (matched == Match::no || best_ == Match::whole) return false;
@@ -55,11 +55,11 @@ class Chooser {
     if (count_ == 0) {
       return usage_error(
           fmt::format("no case of the run has the id or text {}; report.html and "
-                      "log_inorder.log tell the ids",
+                      "log_inorder.log list the ids",
                       wanted_));
     }
     if (count_ == 1) return {};
-    return usage_error(fmt::format("{} cases match {}; name one by its id:\n{}{}", count_, wanted_,
+    return usage_error(fmt::format("{} cases match {}; give the id of one:\n{}{}", count_, wanted_,
                                    fmt::join(shown_, "\n"), count_ > kShownMatches ? "\n  …" : ""));
   }
 
@@ -70,17 +70,17 @@ class Chooser {
   std::vector<std::string> shown_;
 };
 
-// The tensor's elements, made in the file itself; gives their checksum.
+// Writes the tensor's elements into a mapped file, and returns their checksum.
 Result<std::uint64_t> write_input(const std::filesystem::path& file, const TensorSpec& spec,
                                   const wire::Filling* filling, const FillKey& key) {
   const std::uint64_t bytes = spec.bytes();
   if (bytes > static_cast<std::uint64_t>(std::numeric_limits<off_t>::max())) {
-    return usage_error(
-        fmt::format("{}: no disk holds a tensor of {} elements", file.string(), spec.elements()));
+    return usage_error(fmt::format("{}: a tensor of {} elements does not fit on any disk",
+                                   file.string(), spec.elements()));
   }
   const Fd opened(::open(file.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, kFileMode));
   if (!opened) return errno_error("cannot write " + file.string());
-  // All room at once: a disk that fills up under a mapping would be a SIGBUS.
+  // Allocates the whole file first: a disk that fills up under a mapping causes a SIGBUS.
   if (bytes > 0) {
     errno = ::posix_fallocate(opened.get(), 0, static_cast<off_t>(bytes));
     if (errno != 0) return errno_error(fmt::format("{} bytes for {}", bytes, file.string()));
@@ -91,7 +91,7 @@ Result<std::uint64_t> write_input(const std::filesystem::path& file, const Tenso
   return checksum(memory);
 }
 
-// Writes every input; notes where one is not sure to be what the lanes had.
+// Writes all inputs, and notes those that may differ from what the lanes had.
 Status write_inputs(const Case& parsed, const FoundCase& found, const wire::Trial& trial,
                     std::uint64_t seed, const std::filesystem::path& folder, Repro& repro) {
   for (std::size_t i = 0; i < parsed.tensor_count(); ++i) {
@@ -100,24 +100,24 @@ Status write_inputs(const Case& parsed, const FoundCase& found, const wire::Tria
     ASSAY_TRY(const std::uint64_t sum,
               write_input(folder / input_file(i), parsed.tensor(i), filling, key));
     if (filling == nullptr) {
-      repro.notes.push_back(fmt::format(
-          "{}: no lane lived to tell how it filled this one; it follows the default of its dtype",
-          input_file(i)));
-    } else if (filling->checksum() != sum) {
       repro.notes.push_back(
-          fmt::format("{}: not the values of the run: their checksum is {:016x}, the run's was "
-                      "{:016x}; use the "
-                      "assay that made the run",
-                      input_file(i), sum, filling->checksum()));
+          fmt::format("{}: no lane reported how it filled this tensor; its values follow the "
+                      "default of its dtype",
+                      input_file(i)));
+    } else if (filling->checksum() != sum) {
+      repro.notes.push_back(fmt::format(
+          "{}: not the values of the run (checksum {:016x}, in the run {:016x}); use the "
+          "assay that made the run",
+          input_file(i), sum, filling->checksum()));
     }
   }
   return {};
 }
 
-// The seed of the framework's own generator, as the lanes set it: frameworks take 63 bits.
+// The seed of the framework's generator, as lanes set it: frameworks accept 63 bits.
 std::uint64_t draw_seed(std::uint64_t seed, std::uint64_t id) { return (seed ^ id) >> 1U; }
 
-// Whether there is something to differentiate: not where both lanes found that there is nothing.
+// Whether the script differentiates. It does not if both lanes found nothing to differentiate.
 bool wants_backward(const wire::Trial& trial) {
   const auto* pairs = trial.pairs();
   if (pairs == nullptr || pairs->size() == 0) return true;
@@ -152,15 +152,14 @@ Result<Repro> write_repro(const Properties& properties, const FoundCase& found,
   }
   Repro repro;
   repro.script = folder / "repro.py";
-  // The inputs under which the fault shows, which may be others than the usual ones.
+  // The inputs of the value regime in which the fault was seen.
   const Fault& fault = found.verdict.fault();
   const wire::Trial& trial = trial_under(*record, fault.values);
   ASSAY_CHECK(write_inputs(parsed, found, trial, seed, folder, repro));
   if (fault.values == "layout") {
     repro.notes.emplace_back(
-        "the fault shows where inputs are transposed, strided or offset in memory; the script has "
-        "them "
-        "row by row");
+        "the fault was seen with inputs that are transposed, strided or offset in memory; in the "
+        "script they are in row-major order");
   }
 
   ReproScript script;
@@ -168,8 +167,8 @@ Result<Repro> write_repro(const Properties& properties, const FoundCase& found,
   script.draw_seed = draw_seed(seed, found.id);
   script.backward = wants_backward(trial);
   script.comment.push_back(fmt::format("case {}, seed {}", format_case_id(found.id), seed));
-  script.comment.push_back(one_line(
-      fmt::format("the run said: {} {}", name(found.verdict.outcome), found.verdict.message)));
+  script.comment.push_back(one_line(fmt::format(
+      "verdict of the run: {} {}", name(found.verdict.outcome), found.verdict.message)));
   for (const std::string& note : repro.notes) script.comment.push_back(note);
   ASSAY_CHECK(write_file(repro.script, repro_script(parsed, script)));
   return repro;
@@ -187,7 +186,7 @@ Status read_record(RunReader& run, FoundCase& found) {
 }  // namespace
 
 Result<FoundCase> find_case(RunReader& run, std::string_view wanted) {
-  if (wanted.empty()) return usage_error("name a case by its id or its text");
+  if (wanted.empty()) return usage_error("give the id or the text of a case");
   Chooser chooser(wanted);
   std::optional<FoundCase> found;
   RunQuery query;
@@ -203,21 +202,21 @@ Result<FoundCase> find_case(RunReader& run, std::string_view wanted) {
   }));
   ASSAY_CHECK(chooser.check());
   if (!found) {
-    return usage_error("this case has not finished yet: start the run again with its --log_dir");
+    return usage_error("this case has not finished yet: resume the run with its --log_dir");
   }
   switch (found->verdict.outcome) {
     case Outcome::invalid:
     case Outcome::unsupported:
     case Outcome::skip:
-      return usage_error(fmt::format("this case was never run: {} ({})",
-                                     name(found->verdict.outcome), found->verdict.message));
+      return usage_error(fmt::format("this case never ran: {} ({})", name(found->verdict.outcome),
+                                     found->verdict.message));
     default:
       break;
   }
   ASSAY_CHECK(read_record(run, *found));
   if (found->record.empty()) {
     return usage_error(
-        fmt::format("nothing is recorded of how this case ran: {}", found->verdict.message));
+        fmt::format("this case has no record of its run: {}", found->verdict.message));
   }
   return std::move(*found);
 }

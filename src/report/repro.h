@@ -1,7 +1,6 @@
 #pragma once
 
-// One stored case, taken out of its run: a script and its inputs, for the person who repairs the
-// framework.
+// Exports one stored case as a script with its inputs, for the developer who fixes the framework.
 
 #include <cstdint>
 #include <filesystem>
@@ -22,22 +21,22 @@ struct FoundCase {
   wire::Bytes record;
 };
 
-// The finished case that `wanted` names: its id of 16 hexadecimal digits, the beginning of it, its
-// text, or a part of that. An error where none or more than one has it, and where there is nothing
-// to run again: the case has not finished, or was never run.
+// The finished case with this id (16 hexadecimal digits) or text, or with an id that starts with
+// `wanted` or a text that contains it. A usage error if no case or more than one case matches, or
+// if the case never ran.
 Result<FoundCase> find_case(RunReader& run, std::string_view wanted);
 
 struct Repro {
   std::filesystem::path script;
-  std::vector<std::string> notes;  // what may differ from the run; a line each
+  std::vector<std::string> notes;  // lines about possible differences from the run
 };
 
-// Writes repro.py and x0.bin, x1.bin … (each tensor's elements) into `folder`, which is made. The
-// elements are filled again as the record says they were, and checked against its checksums.
+// Writes repro.py and x0.bin, x1.bin … (the elements of each tensor) into `folder`, which it
+// creates. The elements are filled again as the record describes, and compared with its checksums.
 Result<Repro> write_repro(RunReader& run, const FoundCase& found,
                           const std::filesystem::path& folder);
 
-// A repro of each failed case that was run, as failed_tests/test_API_ID in the run's folder.
+// Writes a repro of each failed case that ran, as failed_tests/test_API_ID in the run's folder.
 Status write_failed_tests(RunReader& run, const std::filesystem::path& folder);
 
 }  // namespace assay

@@ -39,7 +39,7 @@ def tensors(value):
 
 )py";
 
-// A tensor that is an output and an input at once gets no gradient beside other outputs.
+// A tensor that is both an output and an input gets no gradient if there are other outputs.
 constexpr std::string_view kBackward = R"py(
 outputs = [
     {0}(x) if any(x is leaf for leaf in leaves) else x
@@ -137,7 +137,7 @@ std::string load_tensors(const Case& parsed, const Dialect& dialect, bool in_pla
   return text;
 }
 
-// The call, and what is looked at afterwards.
+// The call, and the values that the script prints.
 std::string call(const Case& parsed, bool in_place) {
   const std::string made = python_call(parsed);
   for (const Argument argument : parsed.arguments()) {
@@ -175,7 +175,7 @@ bool differentiable(DType dtype) {
   return (kind == DTypeClass::floating && size_of(dtype) > 1) || kind == DTypeClass::complex;
 }
 
-// As assay.registry.changes_input has it: `add_`, `__setitem__`, `__iadd__`.
+// The same rule as assay.registry.changes_input: `add_`, `__setitem__`, `__iadd__`.
 bool works_in_place(std::string_view api) {
   constexpr std::array<std::string_view, 4> kNotInPlace{"__invert__", "__index__", "__int__",
                                                         "__iter__"};

@@ -18,21 +18,22 @@ struct ReproScript {
   bool backward = true;
 };
 
-// The script. It reads tensor i of the case from input_file(i) beside it, calls the API with the
-// case's arguments written as Python literals, prints what came out, and differentiates it.
+// The text of the script. It reads tensor i from input_file(i) in its own folder, calls the API
+// with the case's arguments as Python literals, prints the results, and differentiates them.
 std::string repro_script(const Case& parsed, const ReproScript& facts);
 
-// The call of the case as a Python expression; tensor i of it is called x0, x1, …
+// The call of the case as a Python expression, in which tensors are named x0, x1, ….
 std::string python_call(const Case& parsed);
 // The same call of another function, in a framework whose module has this name.
 std::string python_call(const Case& parsed, std::string_view function, std::string_view module);
 
-// Whether the framework differentiates by a tensor of this dtype; float8 has no gradient kernels.
+// Whether the framework can compute the gradient of a tensor of this dtype. Float8 has no kernels
+// for gradients.
 bool differentiable(DType dtype);
 // Whether the call changes its first tensor, as `add_` and `__setitem__` do.
 bool works_in_place(std::string_view api);
 
-// "x0.bin": the elements as they lie in memory, row by row, of tensor 0 of the case.
+// The name of the file with the elements of a tensor in row-major order: "x0.bin".
 std::string input_file(std::size_t ordinal);
 
 // A Python string literal, in double quotes, on one line.

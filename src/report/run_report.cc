@@ -35,7 +35,7 @@ void count_cases(const TallyKey& key, const TallySums& sums, RunReport& report) 
   report.weak += key.outcome == Outcome::pass && (key.flags & kWeak) != 0 ? cases : 0;
 }
 
-// Settings whose flag has another name than their field; the mode is a flag of its own.
+// Settings whose flag has another name than their field.
 std::string flag_of(std::string_view setting) {
   return setting == "seed" ? "random_seed" : std::string(setting);
 }
@@ -82,7 +82,7 @@ nlohmann::json outcomes_json(const OutcomeCounts& counts) {
   return object;
 }
 
-// Takes the accommodations of the APIs that this run has cases of out of its properties.
+// Moves the known deviations of the run's APIs out of its properties.
 void take_accommodations(RunReport& report) {
   const auto kept = report.properties.extract(std::string(kAccommodations));
   if (!kept) return;
@@ -107,8 +107,9 @@ Result<RunReport> load_report(RunReader& run) {
   ASSAY_TRY(const Tally tally, run.tally());
   for (const auto& [key, sums] : tally.cases()) count_cases(key, sums, report);
   for (const auto& [lane, ns] : tally.lanes()) {
-    for (std::size_t i = 0; i < kLaneStages.size(); ++i) {
-      report.seconds[lane][kLaneStages[i]] = seconds(ns[i]);
+    for (const wire::Stage stage : wire::EnumValuesStage()) {
+      report.seconds[lane][wire::EnumNameStage(stage)] =
+          seconds(ns[static_cast<std::size_t>(stage)]);
     }
   }
   for (const auto& [key, cases] : tally.not_judged()) {
@@ -167,19 +168,19 @@ std::string outcome_table(const RunReport& report, const std::string& folder) {
   const auto line = [&](std::uint64_t count, std::string_view what) {
     if (count > 0) table += fmt::format("  {:>8}  {}\n", count, what);
   };
-  line(report.flaky, "of them flaky: failed once, and not when run again alone");
-  line(report.contaminated, "of them contaminated: failed only after other cases in the same lane");
-  line(report.weak,
-       "of those that pass are weak: of some result only shape and dtype were compared");
-  line(report.accommodated,
-       fmt::format("of them accommodated: of APIs whose reference follows Paddle somewhere, or "
-                   "whose inputs dodge a fault (`{}` says where)",
-                   more));
-  line(report.partly_judged,
-       fmt::format("of them not judged under some kind of values (`{} --json` says which and why)",
-                   more));
-  line(report.leaked, "of them left much memory behind");
-  line(report.unfinished, "planned and not finished: start again with the same --log_dir");
+  line(report.flaky, "flaky: failed once and passed the retry in its own process");
+  line(report.contaminated, "contaminated: failed only after other cases in the same lane");
+  line(report.weak, "weak: passed, with only shape and dtype compared for some result");
+  line(
+      report.accommodated,
+      fmt::format("known deviations: the reference follows Paddle, or the inputs avoid a known bug "
+                  "(`{}` lists them)",
+                  more));
+  line(
+      report.partly_judged,
+      fmt::format("not judged in some value regime (`{} --json` lists regimes and reasons)", more));
+  line(report.leaked, "leaked: left much memory allocated in their lane");
+  line(report.unfinished, "planned but not finished: run again with the same --log_dir");
   return table;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// A stored run, counted; what every form of report begins with. Reports read the store only.
+// The counts of a stored run, from which all reports start. Reports read only the store.
 
 #include <array>
 #include <cstdint>
@@ -21,47 +21,47 @@ using OutcomeCounts = std::array<std::uint64_t, kOutcomes.size()>;
 
 struct ApiReport {
   OutcomeCounts outcomes{};
-  std::int64_t nanoseconds = 0;  // in both lanes together
+  std::int64_t nanoseconds = 0;  // in all lanes together
 };
 
 struct RunReport {
   std::map<std::string, std::string> properties;  // mode, seed, versions …
-  OutcomeCounts outcomes{};                       // invalid lines counted in
+  OutcomeCounts outcomes{};                       // includes invalid lines
   std::map<std::string, ApiReport, std::less<>> by_api;
-  std::uint64_t cases = 0;       // finished ones and invalid lines
-  std::uint64_t unfinished = 0;  // planned and not finished: resume the run
+  std::uint64_t cases = 0;       // finished cases and invalid lines
+  std::uint64_t unfinished = 0;  // planned, but not finished
   std::uint64_t flaky = 0;
   std::uint64_t contaminated = 0;
   std::uint64_t leaked = 0;
-  std::uint64_t weak = 0;  // passed, and of some result only shape and dtype were compared
-  // Cases of APIs for which the tables accommodate something, and what, by those APIs.
-  std::uint64_t accommodated = 0;
+  std::uint64_t weak = 0;          // passed, with only shape and dtype compared for some result
+  std::uint64_t accommodated = 0;  // cases of APIs with known deviations
+  // The known deviations of each API in the run.
   std::map<std::string, std::vector<std::string>, std::less<>> accommodations;
-  // Cases that were not run under a kind of values, by that kind and the reason.
+  // Cases that did not run in a value regime, by regime and reason.
   std::map<std::string, std::map<std::string, std::uint64_t>> not_judged;
-  std::uint64_t partly_judged = 0;  // cases among those
+  std::uint64_t partly_judged = 0;  // cases in not_judged
   // Seconds spent inside lanes, by lane and stage (build, forward, copy, backward).
   std::map<std::string, std::map<std::string, double>> seconds;
 };
 
 Result<RunReport> load_report(RunReader& run);
 
-// The flags that say how a case of this run is run and judged, each a word.
+// The command-line flags with which a case of this run is run and judged.
 std::vector<std::string> rerun_flags(const std::map<std::string, std::string>& properties);
-// One command that runs just this case again, quoted for a shell.
+// A command that runs this case again, quoted for a shell.
 std::string rerun_command(std::string_view case_text,
                           const std::map<std::string, std::string>& properties);
 
-// Table of outcomes, each with its count and meaning, and of the run that lies in `folder` (empty:
-// nobody says where) how more is asked; for a terminal.
+// Outcomes with their counts and meanings, as a table for a terminal. If `folder` is not empty,
+// adds the commands that show more about the run in it.
 std::string outcome_table(const RunReport& report, const std::string& folder = {});
-// What the tables accommodate of this run's APIs, a line for each; nothing where it is nothing.
+// The known deviations of the run's APIs, one line each; empty if there are none.
 std::string accommodation_table(const RunReport& report);
-// Table by API and outcome: the failing ones first.
+// Outcomes by API as a table, APIs with failures first.
 std::string api_table(const RunReport& report);
-// {"cases": N, "outcomes": {"pass": …}, …}, with a version.
+// The report as JSON: {"version": …, "cases": N, "outcomes": {"pass": …}, …}.
 nlohmann::json json_report(const RunReport& report);
-// As text; what is no UTF-8 in lines that are no cases is replaced.
+// JSON as text. Replaces bytes that are no UTF-8, which invalid lines may contain.
 std::string json_text(const nlohmann::json& object);
 
 }  // namespace assay

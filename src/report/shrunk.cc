@@ -28,7 +28,7 @@ std::string hex_of(const wire::Bytes& bytes) {
   return text;
 }
 
-// Empty for what is no hexadecimal text.
+// The bytes of a hexadecimal text; empty if the text is invalid.
 wire::Bytes bytes_of_hex(const std::string& text) {
   const auto digit = [](char c) -> int {
     if (c >= '0' && c <= '9') return c - '0';
@@ -58,7 +58,7 @@ json json_of(const ShrunkCase& shrunk) {
           {"record", hex_of(shrunk.record)}};
 }
 
-// nullopt: the entry is not what json_of() writes.
+// The case of an entry that json_of() wrote; nullopt for other entries.
 std::optional<ShrunkCase> shrunk_of(const json& entry) {
   ShrunkCase shrunk;
   const auto outcome = find_outcome(entry.value("outcome", ""));
@@ -84,8 +84,8 @@ Result<ShrunkCases> parse_shrunk(const json& object, const std::string& file) {
   const auto damaged = [&](std::string_view what) {
     return usage_error(fmt::format("{}: {}; remove it and run assay shrink again", file, what));
   };
-  if (!object.is_object()) return damaged("is no JSON object");
-  if (object.value("version", 0) != kShrunkVersion) return damaged("is of another assay");
+  if (!object.is_object()) return damaged("the file is no JSON object");
+  if (object.value("version", 0) != kShrunkVersion) return damaged("another assay wrote the file");
   ShrunkCases cases;
   const json entries = object.value("cases", json::object());
   for (const auto& [id, entry] : entries.items()) {

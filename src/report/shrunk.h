@@ -1,6 +1,6 @@
 #pragma once
 
-// What `assay shrink` has made of the failures of a run: shrunk.json in the run's folder.
+// The results of `assay shrink` for a run: shrunk.json in the run's folder.
 
 #include <cstdint>
 #include <filesystem>
@@ -16,22 +16,22 @@ namespace assay {
 inline constexpr const char* kShrunkFile = "shrunk.json";
 inline constexpr int kShrunkVersion = 1;
 
-// The smallest case found that still shows the same failure.
+// The smallest case that still has the same failure.
 struct ShrunkCase {
   std::uint64_t id = 0;
   std::string text;  // canonical
   Verdict verdict;
-  wire::Bytes record;       // of its run
-  std::uint64_t tried = 0;  // cases
-  bool whole = false;       // nothing smaller is left to try; otherwise the budget was spent
+  wire::Bytes record;
+  std::uint64_t tried = 0;  // number of cases that were tried
+  bool whole = false;       // false: the budget ended the search
 };
 
-// By the id of the case of the run.
+// The key is the id of the run's case.
 using ShrunkCases = std::map<std::uint64_t, ShrunkCase>;
 
-// Empty where there is no file. One of another version is an error.
+// The cases in the file; none if there is no file. An error for a file of another version.
 Result<ShrunkCases> read_shrunk(const std::filesystem::path& folder);
-// Adds these to what the file has.
+// Adds cases to the file.
 Status add_shrunk(const std::filesystem::path& folder, const ShrunkCases& shrunk);
 
 }  // namespace assay

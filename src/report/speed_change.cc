@@ -79,20 +79,21 @@ std::uint64_t SpeedComparison::count(Speed speed) const {
 
 std::string SpeedComparison::table() const {
   if (parts_.empty()) return {};
-  std::string table = "  parts of cases that were timed then and now";
+  std::string table = "  parts of cases that were timed in both runs";
   if (same_reference_) {
-    table += ", beside the reference lane:\n";
+    table += ", relative to the reference lane:\n";
   } else if (parts_.size() < kEnoughForPace) {
-    table += fmt::format(" (fewer than {}: what the machine does is in them):\n", kEnoughForPace);
+    table +=
+        fmt::format(" (fewer than {}: includes changes of the machine's speed):\n", kEnoughForPace);
   } else {
-    table += fmt::format(", beside the pace of all ({:.3f} times as long as then):\n", pace_);
+    table += fmt::format(", relative to the pace of all cases ({:.3f} times as long as before):\n",
+                         pace_);
   }
   if (std::any_of(parts_.begin(), parts_.end(),
                   [&](const SpeedChange& part) { return margin_of(part) > margin_; })) {
     table += fmt::format(
-        "    by a host's clock, without a reference lane, told from {:.0f}% on: two runs of one "
-        "build "
-        "differ by less\n",
+        "    on the host's clock without a reference lane, only differences above {:.0f}% count: "
+        "two runs of one build differ by less\n",
         100 * kMarginOfRuns);
   }
   constexpr std::array<Speed, 4> kOrder{Speed::slow, Speed::fast, Speed::same, Speed::unsure};

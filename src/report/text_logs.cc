@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kCheckpoint = "checkpoint.txt";
 constexpr std::string_view kInOrder = "log_inorder.log";
 
-// A second of the local time, for people; of many cases it is the same.
+// Formats local time in seconds. Caches the last text, because many cases share a second.
 class TimeText {
  public:
   const std::string& at(std::int64_t ms) {
@@ -37,16 +37,16 @@ class TimeText {
   std::string text_;
 };
 
-// A file that is there once something has been added to it.
+// A file that is created when something is added to it.
 class LogFile {
  public:
   explicit LogFile(std::filesystem::path path) : path_(std::move(path)) {}
 
-  // What is written next; to be followed by flush_if_long() once it is whole lines.
+  // The buffer to append to. Call flush_if_long() after whole lines.
   std::string& text() { return text_; }
   Status flush_if_long() { return text_.size() < kFlushAt ? Status() : flush(); }
 
-  // Replaces what had the name before, or takes it away.
+  // Replaces the old file, or removes it if nothing was added.
   Status commit() {
     ASSAY_CHECK(flush());
     if (file_) return file_->commit();

@@ -7,9 +7,9 @@
 
 namespace assay {
 
-// engineV2's text files in `folder`, made anew from the store: checkpoint.txt and the
-// api_config_*.txt hold one case on each line; log_inorder.log tells each case's verdict in the
-// order in which they came. Each file is replaced in one step.
+// Writes engineV2's text files into `folder`. checkpoint.txt and the api_config_*.txt list one case
+// on each line; log_inorder.log has the verdicts in the order in which the cases finished. Each
+// file is replaced atomically.
 Status export_text_logs(RunReader& run, const std::filesystem::path& folder);
 
 }  // namespace assay

@@ -21,7 +21,7 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr const char* kUsualValues = "usual";
 
-// One tensor in two runs of a case.
+// One tensor in two executions of a case.
 struct MeasuredTensor {
   std::string_view api;
   std::string_view text;  // of the case
@@ -31,7 +31,7 @@ struct MeasuredTensor {
   const wire::LaneRecord* right = nullptr;
   const wire::Measurement* measured = nullptr;
 
-  // NaN or infinity on one side: no tolerance passes that.
+  // NaN or infinity on one side only: no tolerance passes.
   bool passes_never() const {
     return measured->nan_left() + measured->nan_right() + measured->inf_disagree() > 0;
   }
@@ -72,7 +72,7 @@ Status visit_trial(const wire::Trial& trial, std::string_view text, const Visit&
   return {};
 }
 
-// Every tensor that was measured under the usual values, in any pair of lanes.
+// All tensors that were measured in the usual value regime, in all pairs of lanes.
 Status each_measured(RunReader& run, const Visit& visit) {
   return run.each_finished([&](const FinishedCase& finished) -> Status {
     const auto record = wire::open<wire::Record>(finished.record);
@@ -111,7 +111,7 @@ void add(ToleranceStats& stats, const MeasuredTensor& tensor) {
   }
 }
 
-// A lane of each role; pairs of runs within one framework say nothing of the tolerance.
+// Whether the pair has a lane of each role. Only such pairs matter for tolerances.
 bool across(const MeasuredTensor& tensor) { return tensor.left->role() != tensor.right->role(); }
 
 std::string stat_line(const ToleranceKey& key, const ToleranceStat& stat) {
@@ -135,8 +135,8 @@ Status write_stats(const ToleranceStats& stats, const std::filesystem::path& fil
   return out.commit();
 }
 
-// "P1" of the test lane's first run, "T2" of the reference lane's second; nothing in modes that run
-// a case once.
+// "P1" for the test lane's first execution, "T2" for the reference lane's second. Empty in modes
+// that execute a case once.
 std::string run_name(const wire::LaneRecord& lane) {
   const std::string_view name = lane.name() == nullptr ? "" : lane.name()->string_view();
   const std::size_t mark = name.rfind('#');

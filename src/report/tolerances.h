@@ -1,8 +1,8 @@
 #pragma once
 
-// Which tolerance would pass: the error profiles of a stored run by API, dtype and direction. The
-// files have the columns of PaddleAPITest's --test_tol and --accuracy_stable, and what only a
-// profile knows beside them.
+// The tolerances that would pass, from the error profiles of a stored run by API, dtype and
+// direction. The files have the columns of PaddleAPITest's --test_tol and --accuracy_stable, and
+// additional columns from the profiles.
 
 #include <array>
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace assay {
 
-// Of all tensors of one API, dtype and direction; infinite where no tolerance would pass.
+// The tensors of one API, dtype and direction. Values are infinite if no tolerance would pass.
 struct ToleranceStat {
   std::uint64_t count = 0;  // tensors
   double abs_min = 0;
@@ -27,7 +27,7 @@ struct ToleranceStat {
   double rel_min = 0;
   double rel_max = 0;
   double rel_sum = 0;
-  // For each rtol of kRtolGrid the smallest atol under which every one of them passes.
+  // For each rtol of kRtolGrid, the smallest atol with which all tensors pass.
   std::array<double, kRtolGrid.size()> atol_needed{};
 };
 
@@ -35,12 +35,12 @@ struct ToleranceStat {
 using ToleranceKey = std::tuple<std::string, std::string, std::string>;
 using ToleranceStats = std::map<ToleranceKey, ToleranceStat>;
 
-// Writes tol.csv (a line for each compared tensor) and tol_stat.csv into `folder` and gives the
-// latter.
+// Writes tol.csv (a line for each compared tensor) and tol_stat.csv into `folder`, and returns the
+// contents of tol_stat.csv.
 Result<ToleranceStats> write_tolerances(RunReader& run, const std::filesystem::path& folder);
 
-// Writes stable.csv: each pair of runs of a case, "P1T1", "P1P2", …, backward with a B behind it. A
-// run of another mode has no such pairs, and gets no file.
+// Writes stable.csv with each pair of executions of a case: "P1T1", "P1P2", …, with a suffix B for
+// gradients. Writes no file for modes that execute a case once.
 Status write_stability(RunReader& run, const std::filesystem::path& folder);
 
 // For a page: {"rtols": […], "rows": [[API, dtype, direction, tensors, ["atol" of each rtol]], …]}.

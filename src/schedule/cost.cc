@@ -10,15 +10,16 @@ namespace assay {
 namespace {
 
 constexpr std::uint64_t kMillion = 1'000'000;
-constexpr std::uint64_t kWorkOfAnyUs = 600;
-constexpr std::uint64_t kElementsInUs = 50;
+constexpr std::uint64_t kWorkOfAnyUs = 600;  // of a case with tiny tensors
+constexpr std::uint64_t kElementsInUs = 50;  // per microsecond
 // Multiplications and additions of a product per microsecond, forward and backward together.
 constexpr std::uint64_t kProductsInUs = 3'000;
-// Larger numbers count as this one: a store keeps signed numbers.
+// Larger numbers are reduced to this one, because a store keeps signed numbers.
 constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
-// Inputs, their gradients, the result, its upstream gradient, the copy in the arena, workspace.
+// Tensors of the size of the inputs: inputs, their gradients, the result, its upstream gradient,
+// the copy in the arena, workspace.
 constexpr std::uint64_t kCopies = 6;
-constexpr std::uint64_t kBytesOfUnknown = 8;
+constexpr std::uint64_t kBytesOfUnknown = 8;  // of an element of unknown dtype
 // Memory of a call with tiny tensors.
 constexpr std::uint64_t kLeastBytes = 1 << 16;
 
@@ -44,8 +45,8 @@ std::uint64_t elements_as_shape(const Value& value) {
   return elements;
 }
 
-// Elements of results that the arguments' sizes do not show: a product of these sizes, in which
-// every integer, also in a list, counts as an extent.
+// Elements of a result whose size is the product of the sizes of the arguments. Every integer, also
+// in a list, counts as an extent.
 std::uint64_t elements_of_product(const Case& parsed) {
   static constexpr std::array<std::string_view, 11> kProducts = {"paddle.nn.functional.one_hot",
                                                                  "paddle.repeat_interleave",
@@ -97,8 +98,7 @@ std::uint64_t elements_expanded(const Case& parsed) {
   return elements;
 }
 
-// Elements of a batch of images [N, C, …] after they are resized or pooled to the extents of a
-// list.
+// Elements of a batch of images [N, C, …] that are resized or pooled to the extents in a list.
 std::uint64_t elements_resized(const Case& parsed) {
   if (parsed.api() != "paddle.nn.functional.interpolate" &&
       parsed.api() != "paddle.nn.functional.upsample" &&
@@ -115,8 +115,8 @@ std::uint64_t elements_resized(const Case& parsed) {
                                                         static_cast<std::uint64_t>(shape[1])));
 }
 
-// Elements of the shape that all tensors broadcast to, if it is larger than the tensors. Tensors of
-// several dtypes are rather values and indices.
+// Elements of the shape to which all tensors broadcast, if it is larger than the tensors. 0 if the
+// dtypes differ: such tensors are usually values and indices, which do not broadcast.
 std::uint64_t elements_broadcast(const Case& parsed) {
   std::vector<std::int64_t> merged;  // from the last axis on
   for (const TensorSpec tensor : parsed.tensors()) {
@@ -143,8 +143,8 @@ bool is_true(const Case& parsed, std::string_view keyword) {
   return false;
 }
 
-// Multiplications of a matrix product, or of a stack of them. For [M, K] with [K, N] these are
-// M·K·N: the elements of one side times an extent of the other.
+// Multiplications in a matrix product or a stack of them. [M, K] times [K, N] needs M·K·N: the
+// elements of one side times an extent of the other.
 std::uint64_t products_of_matrices(const Case& parsed) {
   static constexpr std::array<std::string_view, 6> kProducts = {
       "paddle.matmul", "paddle.Tensor.matmul",        "paddle.mm",
@@ -159,12 +159,12 @@ std::uint64_t products_of_matrices(const Case& parsed) {
       static_cast<std::uint64_t>(std::max<std::int64_t>(right[right.size() - inner], 1));
   const std::uint64_t of_left = saturating_product(parsed.tensor(0).elements(), columns);
   if (right.size() <= left.size()) return of_left;
-  // More matrices on the right: each meets the rows of the left.
+  // There are more matrices on the right; each is multiplied with all rows of the left.
   const auto rows = static_cast<std::uint64_t>(std::max<std::int64_t>(left[left.size() - 2], 1));
   return std::max(of_left, saturating_product(parsed.tensor(1).elements(), rows));
 }
 
-// Of a convolution with stride 1: each weight meets each pixel of each image.
+// Multiplications in a convolution with stride 1: each weight with each pixel of each image.
 std::uint64_t products_of_convolution(const Case& parsed) {
   if (!parsed.api().starts_with("paddle.nn.functional.conv") || parsed.tensor_count() < 2) return 0;
   const auto image = parsed.tensor(0).shape;
@@ -214,7 +214,8 @@ Cost estimate_cost(const Case& parsed) {
     made = std::max(made, elements_as_shape(argument.value));
   }
   cost.bytes = saturating_product(parsed.total_bytes(), kCopies);
-  // A list may also be a kernel size or repeats, so it counts as a shape only if it is large.
+  // A list may also be a kernel size or numbers of repeats. It counts as a shape only if it is
+  // large.
   if (made > kMillion) {
     cost.elements = saturating_sum(cost.elements, made);
     cost.bytes = saturating_sum(cost.bytes, saturating_product(made, 2 * kBytesOfUnknown));

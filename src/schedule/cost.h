@@ -1,6 +1,6 @@
 #pragma once
 
-// Estimates what a case needs, from its text alone.
+// Estimates the memory and time that a case needs, from its text alone.
 
 #include <cstdint>
 
@@ -15,17 +15,19 @@ struct Cost {
   std::uint64_t work_us = 0;   // time in a slot
 };
 
-// Time limit: 90 s up to 1M elements, 300 s up to 10M, 1800 s up to 100M, 3600 s above.
+// The time limit of a case: 90 s up to 1 million elements, 300 s up to 10 million, 1800 s up to 100
+// million, 3600 s above.
 std::uint64_t time_limit_ms(std::uint64_t elements);
 
-// Time in a slot of a case that was never measured.
+// The expected time in a slot of a case that was never measured.
 std::uint64_t expected_work_us(std::uint64_t elements);
-// Time that the lanes spent on a case according to its record. Lanes run side by side, so the
-// longest counts.
+// The time that the lanes spent on a case according to its record. Lanes run side by side, so the
+// slowest lane of each trial counts.
 std::uint64_t measured_work_us(const wire::Record& record);
 
-// Counts results that are much larger than the inputs as tensors too: shapes that an API makes a
-// result from (paddle.zeros([1000, 1000])), and products (one_hot, tile, kron).
+// The estimated cost of a case. It includes results that are much larger than the inputs: those
+// with a shape among the arguments (paddle.zeros([1000, 1000])), and products (one_hot, tile,
+// kron).
 Cost estimate_cost(const Case& parsed);
 
 }  // namespace assay

@@ -8,19 +8,19 @@
 namespace assay {
 namespace {
 
-// Cases of a lease: enough that slots ask rarely, few enough that a slot's death costs little and
-// the last leases end together.
+// Cases of a lease: many, so that slots ask rarely; not more, so that the death of a slot costs
+// little and the last leases end together.
 constexpr std::size_t kLeaseCases = 64;
 constexpr std::size_t kFirstLeaseCases = 8;
 // A slot that holds this many cases need not ask for more.
 constexpr std::size_t kEnough = 32;
 constexpr std::uint64_t kLeaseElements = 4'000'000;
-// Of the last retries that share a process, at least this many do.
+// The last retries share a process in groups of at least this many.
 constexpr std::size_t kLeastSharedRetries = 8;
-// The part of the expected work, without the longest case, that goes out before the expensive
-// cases. Two or more slots then end later by less than a twentieth of the rest.
+// This part of the expected work, without the longest case, is leased before the expensive cases.
+// The run of two or more slots becomes longer by less than a twentieth of the other work.
 constexpr std::uint64_t kPartCheap = 12;
-// Cases that are looked at for one that memory admits.
+// The search for a case that memory admits looks at this many cases.
 constexpr std::ptrdiff_t kLooks = 1024;
 
 // Sorts by expected time, then by size; equal cases keep their order. A case is larger than its
@@ -113,7 +113,8 @@ CpuOrder::Position CpuOrder::next(std::uint32_t slot, bool cheap, const Allowed&
   return first_allowed(cases_, allowed);
 }
 
-// Of few cases each slot gets its part, because a case that hangs holds up those behind it.
+// An equal part of the cases for each slot: a case that hangs delays the cases behind it in its
+// slot.
 std::size_t CpuOrder::part_of(std::size_t cases) const {
   return std::max<std::size_t>((cases + slots_ - 1) / slots_, 1);
 }

@@ -2,13 +2,13 @@
 
 // The order of new cases on CPUs.
 //
-// The first twelfth of the expected work goes out cheapest first: most verdicts are then there
-// early, whenever the run is ended. After that, slots with even numbers take the most expensive
-// case first, because an expensive case that comes last keeps all other slots waiting. Slots with
-// odd numbers go on from the cheap end. So large tensors stay with half of the slots, whose memory
-// is warm for them (a first touch is ten times as slow as reuse), and fewer slots compete for the
-// memory budget. A case of a second and more is taken longest first by every slot. The first lease
-// of a slot is a short one from the cheap end.
+// The first twelfth of the expected work is leased cheapest first. So a run that is stopped early
+// has most of its verdicts. After that, slots with even numbers take the most expensive case first,
+// because an expensive case at the end keeps all other slots waiting. Slots with odd numbers
+// continue from the cheap end. So large tensors stay with half of the slots: these have touched
+// their memory already (a first touch is ten times as slow as reuse), and fewer slots compete for
+// the memory budget. All slots take cases of a second or more longest first. The first lease of a
+// slot is a short one from the cheap end.
 
 #include <deque>
 #include <functional>
@@ -34,18 +34,19 @@ class CpuOrder : public Order {
  protected:
   using Cases = std::deque<wire::JobT>;
   using Allowed = std::function<bool(const wire::JobT&)>;
-  // A waiting case. Without a list: none.
+  // The position of a waiting case; `list` is null if there is none.
   struct Position {
     Cases* list = nullptr;
     Cases::const_iterator at;
   };
 
-  // A case of the slot's own list, if the policy has such lists.
+  // A case from the slot's own list, if the policy has such lists.
   virtual Position next_of_slot(std::uint32_t slot, const Allowed& allowed);
-  // Whether some slot's own list has cases.
+  // Whether any slot's own list has cases.
   virtual bool lists_of_slots_wait() const { return false; }
-  // Cases of this list that make a lease.
+  // The largest number of cases from this list in a lease.
   virtual std::size_t share_of(std::uint32_t slot, const Cases& list) const;
+  // Called before a case is removed from its list.
   virtual void took(const Position&) {}
 
   static Position first_allowed(Cases& list, const Allowed& allowed);
@@ -60,10 +61,10 @@ class CpuOrder : public Order {
   Position next(std::uint32_t slot, bool cheap, const Allowed& allowed);
   void spend(std::uint64_t work_us);
 
-  // Work that goes out before the expensive cases, of the first claim. Later claims add nothing,
-  // or expensive cases would be put off again and again.
+  // Work that is still leased before the expensive cases. Only the first claim sets it; otherwise
+  // each claim would postpone the expensive cases again.
   std::optional<std::uint64_t> cheap_left_us_;
-  std::map<std::uint32_t, std::size_t> leases_;  // of each slot, so far
+  std::map<std::uint32_t, std::size_t> leases_;  // number of leases of each slot
 };
 
 }  // namespace assay

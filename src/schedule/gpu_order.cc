@@ -6,13 +6,13 @@
 namespace assay {
 namespace {
 
-// Cases of at most this many elements count as equally expensive, unless they take long.
+// Cases with at most this many elements are small, unless they take long.
 constexpr std::uint64_t kSmallElements = 20'000;
 // Small cases of a lease: a slot runs some hundred at a time.
 constexpr std::size_t kSmallLeaseCases = 256;
-// A slot takes half of its own small cases, so that others can help; the last ones at once.
+// A slot leases half of its own range, so that others can help, but all of it if it is this short.
 constexpr std::size_t kSmallLast = 32;
-// While a slot that has lanes for retries starts this many, another one could make its own.
+// In the time in which a slot makes lanes for retries, another one that has them runs this many.
 constexpr std::size_t kRetriesPerSlot = 8;
 
 bool is_small(const wire::JobT& job) {
@@ -66,7 +66,7 @@ void GpuOrder::count_retry(std::uint32_t slot, const wire::JobT& retry) {
   if (retry.attempt.isolation != wire::Isolation::shared) with_lanes_.insert(slot);
 }
 
-// To make lanes takes a slot longer than to run all of them in one process.
+// Making lanes in another slot takes longer than running all retries in one process.
 std::size_t GpuOrder::shared_retries(std::size_t) const { return kMostSharedRetries; }
 
 CpuOrder::Position GpuOrder::next_of_slot(std::uint32_t slot, const Allowed& allowed) {
@@ -86,7 +86,7 @@ CpuOrder::Position GpuOrder::next_of_slot(std::uint32_t slot, const Allowed& all
   return {};
 }
 
-// Half of a list of small cases, so that a slot that helps ends together with the owner.
+// Half of a range, so that a helping slot finishes at the same time as its owner.
 std::size_t GpuOrder::share_of(std::uint32_t slot, const Cases& list) const {
   if (small_.empty() || &list == &cases_) return CpuOrder::share_of(slot, list);
   const std::size_t half = (list.size() + 1) / 2;

@@ -2,13 +2,13 @@
 
 // The order of new cases on GPUs.
 //
-// On a GPU the first call of a kernel in a process takes as long as some hundred small cases, and
-// each lane has to pay for it. So small cases are sorted by their text, hence by API, and each slot
-// has a stretch of them for itself. A slot that has finished its stretch helps where most is left,
-// from the end. Large cases are ordered as on CPUs.
+// On a GPU, the first call of a kernel in a process takes as long as hundreds of small cases, and
+// each lane pays for it. So small cases are sorted by their text, and thus by API, and each slot
+// gets a contiguous range of them. A slot that has finished its range takes cases from the end of
+// the longest range. Large cases are ordered as on CPUs.
 //
-// The first retry of a slot makes new lanes, for which the whole machine waits. So few slots run
-// retries: another one joins only if many retries wait or it has nothing else to do.
+// The first retry of a slot makes new lanes, and the whole machine waits for them. So few slots run
+// retries. Another slot joins only if many retries wait or it has nothing else to do.
 
 #include <set>
 
@@ -33,8 +33,8 @@ class GpuOrder final : public CpuOrder {
   void took(const Position& position) override;
   void deal_out_small(std::size_t slots);
 
-  std::vector<Cases> small_;            // of each slot
-  std::size_t small_left_ = 0;          // in all of them
+  std::vector<Cases> small_;            // the range of each slot
+  std::size_t small_left_ = 0;          // cases in all ranges
   std::set<std::uint32_t> with_lanes_;  // slots that have made lanes for retries
 };
 

@@ -6,7 +6,7 @@
 namespace assay {
 namespace {
 
-// The part of the budget for cases that run beside one that fits no budget.
+// The part of the budget for cases that run beside a case that fits no budget.
 constexpr std::uint64_t kPartBeside = 8;
 // A case above this part of the budget is leased only to a slot that has nothing else to do.
 constexpr std::uint64_t kPartAhead = 16;
@@ -17,7 +17,7 @@ bool needs_whole(const wire::JobT& job) {
 
 }  // namespace
 
-// Whether cases need memory of the host: not if all their lanes sit on GPUs.
+// Whether cases need memory of the host. They do not if all lanes run on GPUs.
 bool MemoryUse::on_host() const { return budget_.all < std::numeric_limits<std::uint64_t>::max(); }
 
 bool MemoryUse::has_room(const wire::JobT& job) const {

@@ -1,10 +1,10 @@
 #pragma once
 
-// Admits cases while the estimated memory of all that run fits the budgets.
+// Admits cases while the estimated memory of all running cases fits the budgets.
 //
-// Of the cases that fit no budget, one runs at a time. Small ones may run beside it, because
+// Cases that fit no budget run one at a time. Small cases may run beside such a case, because
 // estimates are generous and other slots should not be idle. A case that ran out of memory before
-// runs with nothing beside it: on its GPU, or on the host if some lane sits there.
+// runs alone: on its GPU, or on the host if one of its lanes runs there.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace assay {
 
-// What the cases of all slots may need at once, in bytes of one lane (Case.bytes). A slot also has
-// its share of a GPU; slots are dealt out over the GPUs in turn.
+// Limits for the cases that run at the same time, in bytes of one lane (Case.bytes). Slot i uses
+// GPU i modulo `gpus`.
 struct MemoryBudget {
   std::uint64_t all = 0;
   std::uint64_t each_gpu = 0;
@@ -32,10 +32,10 @@ class MemoryUse {
   // Whether the case is small enough to wait behind others in its slot.
   bool may_wait_in_slot(const wire::JobT& job) const;
 
-  // The case starts. Sets its MemoryNeed, unless it needs the whole device anyway.
+  // Counts a case that starts. Sets its MemoryNeed, unless it needs the whole device anyway.
   void take(std::uint32_t slot, wire::JobT& job);
-  // The case has ended, or its slot died. Returns whether it fits no budget and nothing ran beside
-  // it; never on GPUs, which other programs use as well.
+  // Counts a case that has ended or whose slot died. Returns whether the case fits no budget and
+  // nothing ran beside it. Always false on GPUs, because other programs use them too.
   bool release(std::uint32_t slot, const wire::JobT& job);
 
  private:
@@ -50,9 +50,9 @@ class MemoryUse {
 
   MemoryBudget budget_;
   std::uint64_t in_use_ = 0;  // by cases that fit the budget
-  bool over_budget_ = false;  // a case runs that fits no budget …
-  bool beside_it_ = false;    // … and another one runs, or ran, beside it
-  std::size_t running_ = 0;   // cases, of all slots
+  bool over_budget_ = false;  // a case that fits no budget is running
+  bool beside_it_ = false;    // another case runs, or ran, beside it
+  std::size_t running_ = 0;   // cases in all slots
   bool whole_host_ = false;   // a case runs that needs the whole host
   std::vector<OnGpu> on_gpu_;
 };

@@ -1,7 +1,7 @@
 #pragma once
 
-// New cases that wait, and the order in which slots get them. There is one policy for CPUs
-// (cpu_order) and one for GPUs (gpu_order); Queue adds the retries.
+// The new cases that wait, and the order in which slots get them. There is one policy for CPUs
+// (cpu_order) and one for GPUs (gpu_order). Queue adds the retries.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace assay {
 
-// A case that is expected to take this long does not wait behind others.
+// A case with this expected time does not wait behind others.
 inline constexpr std::uint64_t kLongUs = 1'000'000;
-// Retries that share a process, at most.
+// The largest number of retries that share a process.
 inline constexpr std::size_t kMostSharedRetries = 32;
 
 class Order {
@@ -31,25 +31,27 @@ class Order {
   Order& operator=(const Order&) = delete;
   virtual ~Order() = default;
 
+  // Adds a waiting case.
   virtual void add(wire::JobT added) = 0;
-  // Call after the last add(). `work_us`: expected work of all cases that wait.
+  // Orders the cases. Call it after the last add(). `work_us`: expected work of all waiting cases.
   virtual void sort(std::size_t slots, std::uint64_t work_us) = 0;
-  // The next cases for a slot, as far as `memory` admits them; it counts them as taken.
+  // The next cases for a slot that `memory` admits. They are counted in `memory`.
   virtual std::vector<wire::JobT> lease(const Request& request, MemoryUse& memory) = 0;
-  // A waiting case; nullptr: it does not wait here.
+  // The waiting case with this id; nullptr if there is none.
   virtual wire::JobT* find(std::uint64_t id) = 0;
   virtual std::size_t size() const = 0;
-  // A slot that holds this many cases, one of `slots`, needs no lease yet.
+  // One of `slots` slots that holds this many cases needs no lease yet.
   virtual std::size_t enough(std::size_t slots) const = 0;
 
-  // Whether a slot may start retries while `waiting` of them wait.
+  // Whether a slot may start retries while `waiting` retries wait.
   virtual bool takes_retries(std::uint32_t slot, std::size_t waiting) const = 0;
-  // A retry goes to this slot.
+  // Counts a retry that this slot gets.
   virtual void count_retry(std::uint32_t slot, const wire::JobT& retry) = 0;
-  // Retries that share a process when nothing else waits, of `waiting` that may.
+  // How many of `waiting` retries share a process when no other case waits.
   virtual std::size_t shared_retries(std::size_t waiting) const = 0;
 };
 
+// The policy for CPUs or for GPUs, as `memory` says.
 std::unique_ptr<Order> make_order(const MemoryUse& memory);
 
 }  // namespace assay

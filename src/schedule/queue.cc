@@ -64,7 +64,7 @@ void Queue::take_again(std::uint32_t slot, const Again& at, std::vector<wire::Jo
   again_.erase(at);
 }
 
-// One at a time: each is suspected of something.
+// Leases one retry that runs alone, or one case whose slot died.
 bool Queue::lease_again(std::uint32_t slot, bool any_retry, std::vector<wire::JobT>& leased) {
   const auto next = next_again(slot, any_retry);
   if (next == again_.end()) return false;
@@ -72,7 +72,7 @@ bool Queue::lease_again(std::uint32_t slot, bool any_retry, std::vector<wire::Jo
   return true;
 }
 
-// Retries that share a process, in the order in which they run.
+// Leases retries that share a process, in the order in which they run.
 bool Queue::lease_sharing(std::uint32_t slot, std::size_t most, std::vector<wire::JobT>& leased) {
   std::map<std::uint32_t, std::uint64_t> earliest;  // first attempt of a taken case, by slot
   for (std::size_t i = again_.size(); i-- > 0 && leased.size() < most;) {

@@ -28,14 +28,14 @@ Result<Shard> parse_shard(std::string_view text) {
       !read_number(text.substr(slash + 1), shard.of) || shard.number < 1 ||
       shard.number > shard.of || shard.of > kMostShards) {
     return usage_error(fmt::format(
-        "--shard takes PART/PARTS, from 1/{0} to {0}/{0} for {0} parts; not {1}", 4, text));
+        "--shard={} is invalid; write PART/PARTS, such as 1/4 to 4/4 for 4 parts", text));
   }
   return shard;
 }
 
 std::string text_of(const Shard& shard) { return fmt::format("{}/{}", shard.number, shard.of); }
 
-// Gives the most expensive case first, each to the part with the least work.
+// Assigns cases in order of falling cost, each to the shard with the least work so far.
 std::vector<std::uint64_t> cases_of(const Shard& shard, std::vector<ExpectedCase> all) {
   std::sort(all.begin(), all.end(), [](const ExpectedCase& a, const ExpectedCase& b) {
     return std::tie(b.work_us, a.id) < std::tie(a.work_us, b.id);

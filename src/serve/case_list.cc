@@ -28,11 +28,11 @@ void CaseList::add(Row row) {
   ++cases_;
   open_.push_back(std::move(row));
   if (open_.size() < kOfPart) return;
-  // Texts that are alike stand together, and are small then.
+  // Similar texts next to each other compress better.
   std::stable_sort(open_.begin(), open_.end(),
                    [](const Row& a, const Row& b) { return a.text < b.text; });
   auto part = packed(open_);
-  if (!part) return;  // parts() will say why
+  if (!part) return;  // parts() will report the error
   bytes_ += part->size();
   sealed_.push_back(std::make_shared<const std::string>(std::move(*part)));
   open_.clear();

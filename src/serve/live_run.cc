@@ -31,10 +31,10 @@ nlohmann::json counts_json(const OutcomeCounts& counts) {
   return object;
 }
 
-// No half of a character: what is cut there is replaced when the page is written.
+// May cut a UTF-8 character; the page's writer replaces the rest of it.
 std::string shortened(std::string_view text) { return std::string(text.substr(0, kShownText)); }
 
-// Milliseconds of a case on average, stage by stage.
+// The average milliseconds of a case in each stage.
 nlohmann::json stages_json(const StageTimes& times) {
   nlohmann::json list = nlohmann::json::array();
   for (const std::int64_t each : times.ns) {
@@ -44,7 +44,7 @@ nlohmann::json stages_json(const StageTimes& times) {
   return list;
 }
 
-// Rows with most failures first, and no more than a page can show.
+// The LiveRun::kShown rows with the most failures. `rows`: the failures and the JSON of each row.
 nlohmann::json worst(std::vector<std::pair<std::uint64_t, nlohmann::json>> rows) {
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -96,7 +96,7 @@ OutcomeCounts LiveRun::outcomes() const {
   return counts;
 }
 
-// What the tables accommodate of this run's APIs: {"cases": N, "rows": [[API, "in words; …"], …]}.
+// The known deviations of this run's APIs: {"cases": N, "rows": [[API, "description; …"], …]}.
 nlohmann::json LiveRun::accommodated_json(const Apis& apis) const {
   std::uint64_t cases = 0;
   nlohmann::json rows = nlohmann::json::array();
@@ -190,7 +190,7 @@ nlohmann::json LiveRun::found_json() const {
   return list;
 }
 
-// [[minute, cases, failed], …]; a long run in steps of several minutes.
+// [[milliseconds since 1970, cases, failed], …] for each minute, or several minutes of a long run.
 nlohmann::json LiveRun::history_json() const {
   const std::map<std::int64_t, MinuteSums>& minutes = tally_.minutes();
   if (minutes.empty()) return nlohmann::json::array();
@@ -237,8 +237,7 @@ nlohmann::json LiveRun::json() const {
           {"listed", list_.cases()},
           {"of_part", CaseList::kOfPart},
           {"left_out", list_.left_out() + unlisted_},
-          // With the text of a case instead of the sign.
-          {"rerun", rerun_command("@", properties_)}};
+          {"rerun", rerun_command("@", properties_)}};  // the page replaces "@" by a case
 }
 
 RunTotals LiveRun::totals(std::string name) const {

@@ -1,13 +1,12 @@
 #pragma once
 
-// What a page shows of a run, grown case by case, or counted by its store: nothing is read twice.
+// The data that a page shows of a run. It is built case by case, or from the sums of a store.
 
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "report/findings.h"
 #include "report/run_report.h"
@@ -24,34 +23,37 @@ class LiveRun {
   explicit LiveRun(Properties properties, const RunComparison* comparison = nullptr)
       : properties_(std::move(properties)), findings_(comparison) {}
 
-  // Counts a case, and lists it where somebody may want to look at it. Records are wanted of failed
-  // cases, and of some of the others for the time of the stages.
+  // Counts a case, and lists it if it failed or has a flag. Needs the records of failed cases, and
+  // of some other cases for the times of stages.
   void add(const FinishedCase& finished);
+  // Counts and lists an invalid line.
   void add(const InvalidLine& line);
-  // Instead of counting: the sums of all cases, and each that is to be listed.
+  // Sets the sums of all cases. The caller then lists cases with list() instead of add().
   void set_tally(Tally tally) { tally_ = std::move(tally); }
+  // Lists a case if it failed or has a flag, without counting it.
   void list(const FinishedCase& finished);
-  // Whether cases that passed with a flag have room in the list.
+  // Whether the list has room for passes with a flag.
   bool lists_passed() const { return listed_passed_ < kListedPassed; }
-  std::uint64_t cases() const {  // without lines that are no cases
-    return static_cast<std::uint64_t>(tally_.finished());
-  }
-  std::uint64_t failed() const;  // with them
+  // The number of finished cases, without invalid lines.
+  std::uint64_t cases() const { return static_cast<std::uint64_t>(tally_.finished()); }
+  // The number of failed cases and invalid lines.
+  std::uint64_t failed() const;
   const Tally& tally() const { return tally_; }
-  // So many failed cases are not listed.
+  // Sets the number of failed cases that the caller does not list.
   void set_unlisted(std::uint64_t cases) { unlisted_ = cases; }
   const Properties& properties() const { return properties_; }
 
-  // All but the list of cases: {"outcomes": {…}, "apis": […], "dtypes": […], "findings": […],
-  // "history": […], "stages": […], "sizes": […] and how a case is run again}. At most kShown rows
-  // in each list: those with most failures.
+  // The data of the page without the list of cases: {"outcomes": {…}, "apis": […], "dtypes": […],
+  // "findings": […], "history": […], "stages": […], "sizes": […], "rerun": "…", …}. Each list has
+  // at most kShown rows, those with the most failures.
   nlohmann::json json() const;
+  // The run in a few numbers, under this name.
   RunTotals totals(std::string name) const;
-  // Cases that failed or have a flag (flaky, weak …).
+  // The list of cases that failed or have a flag.
   CaseList& listed() { return list_; }
 
   static constexpr std::size_t kShown = 2'000;
-  // Of the cases that passed with a flag so many are listed: failed ones shall have room.
+  // Limit of passes with a flag in the list, so that failed cases have room.
   static constexpr std::uint64_t kListedPassed = 20'000;
 
  private:
@@ -80,7 +82,7 @@ class LiveRun {
   std::uint64_t unlisted_ = 0;
 };
 
-// The same of a run that nobody works on. The first `most` cases of each outcome are listed.
+// The data of a run that is not being written. Lists the first `most` cases of each outcome.
 // `comparison` must outlive the result.
 Result<LiveRun> live_run_of(RunReader& run, std::uint64_t most, const RunComparison* comparison);
 

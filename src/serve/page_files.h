@@ -12,6 +12,7 @@ struct PageFile {
   std::span<const unsigned char> bytes;
 };
 
+// All files, under their names in src/serve/page.
 std::span<const PageFile> page_files();
 
 }  // namespace assay

@@ -13,8 +13,8 @@ std::string property(const RunTotals& run, const std::string& key) {
   return found == run.properties.end() ? std::string() : found->second;
 }
 
-// "paddle 3.3.1 on cpu, torch 2.13.0 on cpu, assay 0.1.0": a lane's label begins with the name of
-// its framework, whose version is a property of that name.
+// "paddle 3.3.1 on cpu, torch 2.13.0 on cpu, assay 0.1.0". A lane's label starts with the name of
+// its framework; the property with that name is the framework's version.
 std::string build_of(const RunTotals& run) {
   std::string build;
   for (const char* role : {"test", "reference"}) {
@@ -36,7 +36,7 @@ nlohmann::json runs_json(const std::vector<RunTotals>& others, const RunTotals& 
     if (property(each, "mode") == property(own, "mode")) runs.push_back(&each);
   }
   runs.push_back(&own);
-  // Its end is known to the minute; of those that ended in the same one it is the last.
+  // Ends are known to the minute. The stable sort puts `own` after runs that ended in its minute.
   const auto minute = [](const RunTotals* run) { return run->last_ms / kMinuteMs; };
   std::stable_sort(runs.begin(), runs.end(),
                    [&](const RunTotals* a, const RunTotals* b) { return minute(a) < minute(b); });

@@ -18,11 +18,12 @@
 namespace assay {
 namespace {
 
-// A page that was saved asks nobody for anything, whatever stands in its data.
+// Forbids a saved page all requests, whatever its data contain.
 constexpr std::string_view kPolicy =
     R"(<meta http-equiv="Content-Security-Policy" content="default-src 'none'; )"
     R"(script-src 'unsafe-inline'; style-src 'unsafe-inline'">)";
-// The line before which the data stands, and the lines that are replaced by what they name.
+// Lines of index.html: the policy is inserted after the first one, and the files that the others
+// name replace them.
 constexpr std::string_view kHead = "<meta charset=\"utf-8\">\n";
 constexpr std::string_view kStyle = "<link rel=\"stylesheet\" href=\"page.css\">";
 constexpr std::string_view kD3 = "<script src=\"d3.min.js\"></script>";
@@ -85,7 +86,7 @@ Status write_report_page(RunReader& run, const std::filesystem::path& file,
   ASSAY_TRY(const std::vector<CaseList::Part> parts, grown.listed().parts());
   for (const CaseList::Part& part : parts) inside += packed_element("class=\"cases\"", *part);
   std::string page = text_of("index.html");
-  // Last things first: a line is looked for in the page alone, and not in what was put into it.
+  // From the last line to the first: then no search can match in inserted text.
   ASSAY_CHECK(replace(page, kScript, "<script>\n" + text_of("page.js") + "</script>"));
   ASSAY_CHECK(replace(page, kD3, inside + "<script>\n" + text_of("d3.min.js") + "</script>"));
   ASSAY_CHECK(replace(page, kStyle, "<style>\n" + text_of("page.css") + "</style>"));

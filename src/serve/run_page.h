@@ -1,11 +1,10 @@
 #pragma once
 
-// The page of `assay serve`: its files, and the data of a run that may still be going on.
+// The page of `assay serve`: its files, and the data of a run that may still be running.
 
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -22,7 +21,7 @@ struct PageReply {
   std::string body;
 };
 
-// Reads the run in its own thread for as long as it lives.
+// Reads a run in a thread of its own, from construction to destruction.
 class RunPage {
  public:
   explicit RunPage(std::unique_ptr<RunSource> source);
@@ -30,11 +29,11 @@ class RunPage {
   RunPage& operator=(const RunPage&) = delete;
   ~RunPage() = default;
 
-  // The content of a path: "/", "/page.js", "/data.json", "/cases/12". Nothing for an unknown path.
+  // The content of a path: "/", "/page.js", "/data.json", "/cases/12". Nullopt for an unknown path.
   // Thread-safe.
   std::optional<PageReply> reply(std::string_view path) const;
 
-  // The paths that hold nothing of the run.
+  // The paths whose content does not depend on the run.
   static std::vector<std::string> file_paths();
 
  private:
@@ -46,7 +45,7 @@ class RunPage {
   void put(Shown shown);
   std::shared_ptr<const Shown> shown() const;
 
-  std::unique_ptr<RunSource> source_;  // used by reader_ alone
+  std::unique_ptr<RunSource> source_;  // only reader_ uses it
   mutable std::mutex mutex_;
   std::shared_ptr<const Shown> shown_ = std::make_shared<const Shown>();
   std::jthread reader_;  // last: it stops before the other members are destroyed

@@ -1,7 +1,5 @@
 #include "serve/source.h"
 
-#include <fmt/format.h>
-
 #include <chrono>
 #include <deque>
 #include <filesystem>
@@ -20,16 +18,15 @@ namespace assay {
 namespace {
 
 constexpr int kRowsOfPoll = 20'000;
-constexpr std::size_t kCasesOfLook = 20'000;  // in a folder, whose writer goes on meanwhile
-constexpr int kSampled =
-    16;  // of a folder's cases that did not fail, every how many records are read
-constexpr std::int64_t kRateMs = 60'000;          // over which the rate is taken
-constexpr std::int64_t kLongMs = 50;              // sums that take longer to read
-constexpr std::int64_t kTimesAsLong = 10;         // are left alone for so many times as long
-constexpr std::int64_t kOthersEveryMs = 600'000;  // the other runs are counted
+constexpr std::size_t kCasesOfLook = 20'000;  // cases that one poll of a folder reads
+constexpr int kSampled = 16;                  // reads the record of one in 16 passes in a folder
+constexpr std::int64_t kRateMs = 60'000;      // period over which the rate is averaged
+constexpr std::int64_t kLongMs = 50;          // if reading the sums takes longer than this, …
+constexpr std::int64_t kTimesAsLong = 10;     // … wait ten times as long before the next time
+constexpr std::int64_t kOthersEveryMs = 600'000;  // interval at which other runs are read
 constexpr std::size_t kShownWorkers = 2'000;
 
-// Cases a second by this machine's own clock: those of workers may be wrong.
+// Cases per second by this machine's clock, because the clocks of workers may be wrong.
 class Rate {
  public:
   void note(std::uint64_t finished) {
@@ -37,7 +34,7 @@ class Rate {
     seen_.emplace_back(now, finished);
     while (seen_.size() > 2 && now - seen_.front().first > kRateMs) seen_.pop_front();
   }
-  // What is known of the speed, and of the end if so many cases are left.
+  // Adds the rate, and the time until `unfinished` cases are finished, if they are known.
   void put_into(nlohmann::json& page, std::uint64_t unfinished) const {
     const auto rate = per_second();
     if (!rate) return;
@@ -75,7 +72,7 @@ class DatabaseSource final : public RunSource {
     }
     if (first || now >= *tally_until_ms_) ASSAY_CHECK(count());
     rate_.note(run_.cases());
-    if (first) return true;  // something to show at once; what is listed takes longer
+    if (first) return true;  // shows the sums at once; reading the list takes longer
     std::size_t read = 0;
     ASSAY_TRY(last_, store_->each_listed_after(last_, kRowsOfPoll, run_.lists_passed(),
                                                [&](const FinishedCase& each) {
@@ -114,7 +111,7 @@ class DatabaseSource final : public RunSource {
   Result<std::vector<CaseList::Part>> parts() override { return run_.listed().parts(); }
 
  private:
-  // Reads the sums. Where a retest has taken results back, what is listed is read anew.
+  // Reads the sums. If a retest has removed results, the next polls read the list again.
   Status count() {
     const std::int64_t began = monotonic_ns() / 1'000'000;
     ASSAY_TRY(Tally tally, store_->tally());
@@ -132,19 +129,20 @@ class DatabaseSource final : public RunSource {
   }
 
   std::unique_ptr<PostgresStore> store_;
-  std::uint64_t begun_ = 0;  // how often the list was read anew
+  std::uint64_t begun_ = 0;  // how often the list was started again
   LiveRun run_;
   std::uint64_t unfinished_ = 0;
-  std::optional<std::int64_t> tally_until_ms_;  // none: nothing was read yet
-  std::int64_t last_ = 0;                       // of what is listed
+  std::optional<std::int64_t>
+      tally_until_ms_;     // when to read the sums again; nullopt: not read yet
+  std::int64_t last_ = 0;  // position of the last listed case
   std::vector<PostgresStore::Holder> workers_;
   Rate rate_;
   std::string name_;
   std::vector<RunTotals> others_;
-  std::optional<std::int64_t> others_ms_;  // when they were counted
+  std::optional<std::int64_t> others_ms_;  // when others_ were read
 };
 
-// The file of a run is written by one process, and read beside it.
+// Reads the file of a run, possibly while another process writes it.
 class FolderSource final : public RunSource {
  public:
   explicit FolderSource(std::filesystem::path folder)
@@ -154,7 +152,7 @@ class FolderSource final : public RunSource {
     ASSAY_TRY(const RunNews news, watch_.news(kCasesOfLook));
     const bool another = run_ && (news.begun_again || news.counts.planned != counts_.planned ||
                                   news.properties != run_->properties());
-    if (another) {  // counted from its first case on
+    if (another) {  // start again with the first case
       watch_.begin_again();
       run_.reset();
       return true;
@@ -207,19 +205,21 @@ class FolderSource final : public RunSource {
 
   std::filesystem::path folder_;
   FolderWatch watch_;
-  std::uint64_t begun_ = 0;  // how often it was counted from its first case on
+  std::uint64_t begun_ = 0;  // how often it was started again
   StoreCounts counts_;
   std::optional<LiveRun> run_;
   Rate rate_;
   std::vector<RunTotals> others_;
-  std::optional<std::int64_t> others_ms_;  // when they were counted
+  std::optional<std::int64_t> others_ms_;  // when others_ were read
 };
 
 }  // namespace
 
 Result<std::unique_ptr<RunSource>> open_source(const std::string& where) {
   if (!is_store_address(where)) {
-    if (!has_store(where)) return usage_error("there is no run in " + where);
+    if (!has_store(where)) {
+      return usage_error("there is no run in " + where + "; name the folder of a run");
+    }
     return std::make_unique<FolderSource>(where);
   }
   PostgresStore::Options options;

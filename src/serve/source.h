@@ -1,6 +1,6 @@
 #pragma once
 
-// Where a page gets a run from: a database in which others work, or the folder of a run.
+// Reads the run of a page: from a database while claimers work on it, or from a folder.
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -11,7 +11,7 @@
 
 namespace assay {
 
-// All that the page shows, grown poll by poll. Used by one thread.
+// The data of a page, which grow with each poll(). Used by one thread.
 class RunSource {
  public:
   RunSource() = default;
@@ -19,19 +19,19 @@ class RunSource {
   RunSource& operator=(const RunSource&) = delete;
   virtual ~RunSource() = default;
 
-  // Reads on where it stopped. True: there is more to read at once. An error is shown on the page,
-  // and the next poll tries again.
+  // Reads what is new. True if there is more to read at once. The page shows an error; the next
+  // poll() tries again.
   virtual Result<bool> poll() = 0;
-  // What is known by now, "version" and "planned" and "unfinished" and LiveRun's among it.
+  // The data so far: those of LiveRun::json(), and "version", "planned", "unfinished", ….
   virtual nlohmann::json json() const = 0;
-  // Of the list of cases to look at.
+  // The parts of the list of cases.
   virtual Result<std::vector<CaseList::Part>> parts() = 0;
 };
 
 inline constexpr int kPageVersion = 2;
 
-// `where` is an address (postgresql://…) or a folder. Nothing is ever written there. A database
-// must be there and hold a run; a folder's run is read also while another process works on it.
+// Opens the run at an address (postgresql://…) or in a folder, without writing there. Another
+// process may be working on it. An error if there is no run.
 Result<std::unique_ptr<RunSource>> open_source(const std::string& where);
 
 }  // namespace assay

@@ -4,8 +4,9 @@
 
 namespace assay {
 
-// A run's property: what the API tables accommodate (python/assay/accommodations.py), as JSON,
-// {API: [in words, …]}. Reports count by it; it is no setting, and nothing is compared by it.
+// Property of a run: its known deviations (python/assay/accommodations.py) as JSON,
+// {API: [description, …]}. Reports count them. They are not a setting: runs with different known
+// deviations can be compared.
 inline constexpr std::string_view kAccommodations = "accommodations";
 
 }  // namespace assay

@@ -5,10 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdint>
 #include <cstdlib>
 #include <optional>
 #include <thread>
@@ -16,7 +14,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "store/signed_bits.h"
 #include "store/tally.h"
 
 namespace assay {
@@ -24,18 +21,18 @@ namespace {
 
 constexpr int kTries = 40;
 constexpr std::chrono::milliseconds kPause{25};
-// Times of files are as fine as the kernel's tick: one that was written a moment ago may be written
-// again without a newer time.
+// A file's time has the resolution of the kernel's tick. A file that was written within the last
+// ticks may be written again without a newer time.
 constexpr std::int64_t kTickMs = 20;
 constexpr std::size_t kLogHeader = 32;
 
-// The file and its log, as far as it shows whether pages of the file have changed: they do only
-// when the log is copied into it. What is appended to the log meanwhile changes nothing that is
-// read.
+// Two equal states mean that no page of the file has changed between them. Pages change only when
+// the writer copies its log into the file (a checkpoint). Appending to the log does not disturb a
+// reader.
 struct State {
-  std::tuple<ino_t, off_t, std::int64_t> file;  // its number, size and time
+  std::tuple<ino_t, off_t, std::int64_t> file;  // inode, size and time
   bool has_log = false;
-  std::array<char, kLogHeader> log{};  // its salts change when it begins anew
+  std::array<char, kLogHeader> log{};  // contains salts that change when the log is restarted
 
   bool operator==(const State&) const = default;
 };
@@ -46,7 +43,7 @@ std::int64_t written_ns(const struct stat& of) {
 
 std::filesystem::path log_of(const std::filesystem::path& file) { return file.string() + "-wal"; }
 
-// Nothing: the file was written this very moment.
+// The state; nullopt if the file was written so recently that its time cannot be trusted.
 Result<std::optional<State>> state_of(const std::filesystem::path& file) {
   struct stat found {};
   if (::stat(file.c_str(), &found) != 0) return errno_error("cannot read " + file.string());
@@ -63,60 +60,12 @@ Result<std::optional<State>> state_of(const std::filesystem::path& file) {
   return std::optional(state);
 }
 
-Status check_is_run(Database& database, const std::filesystem::path& file) {
-  ASSAY_TRY(Statement identity, database.prepare("PRAGMA application_id"));
-  ASSAY_TRY(const bool row, identity.step());
-  if (!row || identity.integer(0) != SqliteStore::kApplicationId) {
-    return usage_error(fmt::format("{} is not a run of assay", file.string()));
-  }
-  identity.reset();
-  ASSAY_TRY(const std::int64_t version, database.schema_version());
-  if (version > SqliteStore::kSchemaVersion) {
-    return usage_error(
-        fmt::format("{} was written by a newer assay (store version {})", file.string(), version));
-  }
-  if (version < SqliteStore::kVersionWithoutFaults) {
-    return usage_error(
-        fmt::format("{} was written by an assay that was never released (store version {})",
-                    file.string(), version));
-  }
-  return {};
-}
-
-Result<std::map<std::string, std::string>> properties_in(Database& database) {
-  std::map<std::string, std::string> found;
-  ASSAY_TRY(Statement rows, database.prepare("SELECT key, value FROM property"));
-  while (true) {
-    ASSAY_TRY(const bool row, rows.step());
-    if (!row) return found;
-    found.emplace(rows.text(0), rows.text(1));
-  }
-}
-
-Result<std::uint64_t> number_in(Database& database, std::string_view query) {
-  ASSAY_TRY(Statement row, database.prepare(query));
-  ASSAY_TRY([[maybe_unused]] const bool counted, row.step());
-  return unsigned_bits(row.integer(0));
-}
-
-// Copies a row, so that the case outlives it.
+// Copies a row into a case that outlives it.
 Status keep(const Statement& row, FinishedRow& read, KeptCase& kept) {
   ASSAY_CHECK(SqliteStore::read_finished(row, 1, read));
   kept.finished = read.finished;
   kept.text = read.finished.text;
   kept.record.assign(read.finished.record.begin(), read.finished.record.end());
-  return {};
-}
-
-Status count_sums(Database& database, RunTotals& totals) {
-  Tally tally;
-  ASSAY_TRY(Statement rows, database.prepare("SELECT changes FROM tally"));
-  while (true) {
-    ASSAY_TRY(const bool row, rows.step());
-    if (!row) break;
-    ASSAY_CHECK(tally.add_text(rows.text(0)));
-  }
-  totals.count(tally);
   return {};
 }
 
@@ -135,18 +84,19 @@ Status read_beside_writer(const std::filesystem::path& file,
       done = read(database);
     }
     ASSAY_TRY(const std::optional<State> after, state_of(file));
-    // What went wrong may come of pages that changed under the reader.
+    // Otherwise pages may have changed during the read: even an error of `read` is no proof then.
     if (after == before) return done;
   }
-  return fail(fmt::format("{} changes faster than it can be read", file.string()));
+  return fail(fmt::format(
+      "{} was written during each of {} attempts to read it; try again when the run is less busy",
+      file.string(), kTries));
 }
 
 Status FolderWatch::read(Database& database, std::size_t most, Place& place, RunNews& news) const {
-  ASSAY_CHECK(check_is_run(database, file_));
-  ASSAY_TRY(news.properties, properties_in(database));
-  ASSAY_TRY(news.counts.planned, number_in(database, "SELECT count(*) FROM planned"));
-  ASSAY_TRY(news.counts.finished, number_in(database, "SELECT count(*) FROM finished"));
-  // Numbers of cases that were taken back are given again.
+  ASSAY_TRY(const std::int64_t version, SqliteStore::checked_version(database, file_));
+  ASSAY_TRY(news.properties, SqliteStore::read_properties(database));
+  ASSAY_TRY(news.counts, SqliteStore::read_counts(database));
+  // After results were removed, their sequence numbers are used again: compare the id and the time.
   ASSAY_TRY(Statement last, database.prepare("SELECT id, at_ms FROM finished WHERE sequence = ?"));
   last.bind(1, place.sequence);
   ASSAY_TRY(const bool there, last.step());
@@ -155,7 +105,6 @@ Status FolderWatch::read(Database& database, std::size_t most, Place& place, Run
     place = Place();
     news.begun_again = true;
   }
-  ASSAY_TRY(const std::int64_t version, database.schema_version());
   const bool has_faults = version != SqliteStore::kVersionWithoutFaults;
   ASSAY_TRY(Statement rows,
             database.prepare(fmt::format(
@@ -183,7 +132,7 @@ Result<RunNews> FolderWatch::news(std::size_t most) {
     place = place_;
     return read(database, most, place, news);
   }));
-  // All has been read, and more than there is: some were taken back before others came.
+  // Every case has been read, but their number does not match: results were removed and replaced.
   if (place_.cases > 0 && news.cases.size() < most && place.cases != news.counts.finished) {
     place = Place();
     news.cases.clear();
@@ -201,13 +150,10 @@ Result<std::vector<InvalidLine>> FolderWatch::invalid() const {
   std::vector<InvalidLine> lines;
   ASSAY_CHECK(read_beside_writer(file_, [&](Database& database) -> Status {
     lines.clear();
-    ASSAY_TRY(Statement rows, database.prepare("SELECT place, text, message FROM invalid"));
-    while (true) {
-      ASSAY_TRY(const bool row, rows.step());
-      if (!row) return {};
-      lines.push_back(
-          {std::string(rows.text(0)), std::string(rows.text(1)), std::string(rows.text(2))});
-    }
+    return SqliteStore::read_invalid(database, [&](const InvalidLine& line) -> Status {
+      lines.push_back(line);
+      return {};
+    });
   }));
   return lines;
 }
@@ -218,9 +164,12 @@ Result<RunTotals> totals_of_folder(const std::filesystem::path& folder) {
   const auto read = [&](Database& database) -> Status {
     totals = RunTotals();
     totals.name = folder.filename();
-    ASSAY_CHECK(check_is_run(database, file));
-    ASSAY_TRY(totals.properties, properties_in(database));
-    return count_sums(database, totals);
+    ASSAY_CHECK(SqliteStore::checked_version(database, file));
+    ASSAY_TRY(totals.properties, SqliteStore::read_properties(database));
+    Tally tally;
+    ASSAY_CHECK(SqliteStore::add_tally(database, tally));
+    totals.count(tally);
+    return {};
   };
   ASSAY_CHECK(read_beside_writer(file, read));
   return totals;

@@ -1,6 +1,6 @@
 #pragma once
 
-// A run's SQLite file, read while another process writes it and has it locked.
+// Reads a run's SQLite file while another process writes it and holds its lock.
 
 #include <cstdint>
 #include <filesystem>
@@ -16,48 +16,50 @@
 
 namespace assay {
 
-// Calls `read` with the file as it stands at one moment, and again, from the beginning, where the
-// writer has changed meanwhile what was being read: what an earlier call has gathered is void then.
-// Nothing is written and nobody waits; an error says that the writer was busy all the time. Not for
-// a process that has the file open itself: the system would take its lock away.
+// Calls `read` with a consistent view of the file. If the writer changed the pages meanwhile, it
+// calls `read` again, which must then discard what it gathered before. Never writes and never
+// blocks the writer. Returns the error of `read`, or an error if the writer changed the file during
+// each of about 40 tries. A process that has the file open itself must not call it: closing the
+// second descriptor would drop the process's POSIX locks.
 Status read_beside_writer(const std::filesystem::path& file,
                           const std::function<Status(Database&)>& read);
 
-// A finished case that owns what it shows.
+// A finished case that owns its text and record.
 struct KeptCase {
-  FinishedCase finished;  // its text and record are those below
+  FinishedCase finished;  // its views point to `text` and `record`
   std::string text;
   std::vector<std::uint8_t> record;
 };
 
-// What is new in a run's folder.
+// What FolderWatch::news() returns.
 struct RunNews {
   std::map<std::string, std::string> properties;
   StoreCounts counts;
   std::vector<KeptCase> cases;
-  bool begun_again = false;  // results were taken back: what was known before is void
+  bool begun_again = false;  // results were removed: the caller must forget all earlier cases
 };
 
-// Reads a run's folder piece by piece.
+// Follows a run's folder: each call of news() reads the cases that finished since the last one.
 class FolderWatch {
  public:
-  // Records are read of failed cases and of those that have a flag, and of one in `sampled` others.
+  // Reads the records of failed and flagged cases, and of one in `sampled` other cases.
   FolderWatch(const std::filesystem::path& folder, int sampled)
       : file_(folder / SqliteStore::kFileName), sampled_(sampled) {}
 
-  // Up to `most` cases that have finished since the last call, in their order.
+  // The run's properties, its counts, and up to `most` cases that finished since the last call, in
+  // the order in which they finished. An error if the folder holds no readable run.
   Result<RunNews> news(std::size_t most);
-  // The next call gives the first cases again.
+  // The next call of news() starts with the first case.
   void begin_again() { place_ = Place(); }
-  // The lines that are no cases.
+  // The invalid lines of the corpus.
   Result<std::vector<InvalidLine>> invalid() const;
 
  private:
   struct Place {
     std::int64_t sequence = 0;  // of the last case that was read
-    std::int64_t id = 0;
-    std::int64_t at_ms = 0;
-    std::uint64_t cases = 0;
+    std::int64_t id = 0;        // likewise
+    std::int64_t at_ms = 0;     // likewise
+    std::uint64_t cases = 0;    // read so far
   };
   Status read(Database& database, std::size_t most, Place& place, RunNews& news) const;
 
@@ -66,7 +68,7 @@ class FolderWatch {
   Place place_;
 };
 
-// Its name is the folder's.
+// The totals of the run in this folder, under the folder's name. An error if it cannot be read.
 Result<RunTotals> totals_of_folder(const std::filesystem::path& folder);
 
 }  // namespace assay

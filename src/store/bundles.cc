@@ -7,7 +7,7 @@
 namespace assay {
 namespace {
 
-// Above what any plan has, and added to a rank it does not overflow.
+// More than any plan's number of bundles. The ranks of kept bundles are small numbers minus kEnd.
 constexpr std::int64_t kEnd = std::int64_t{1} << 60;
 
 }  // namespace
@@ -15,7 +15,7 @@ constexpr std::int64_t kEnd = std::int64_t{1} << 60;
 BundleCutter::BundleCutter(std::int64_t first, std::int64_t bundle_us, std::int64_t all_us)
     : first_(first), bundle_us_(std::max<std::int64_t>(bundle_us, 1)), all_us_(all_us) {}
 
-// Of a bundle when so much is left to be handed out.
+// The size of the next bundle if `left_us` of work is not claimed yet.
 std::int64_t BundleCutter::size_us(std::int64_t left_us) const {
   return std::clamp(left_us / kShares, std::min(kLeastUs, bundle_us_), bundle_us_);
 }
@@ -40,7 +40,7 @@ std::int64_t BundleCutter::place_sorted(std::int64_t work_us) {
   return bundle.number;
 }
 
-// One of some cheap ones, until there is so much that whole bundles follow.
+// Keeps one of kKeptOf cheap cases, until the kept work is enough for bundles of full size.
 bool BundleCutter::is_kept(std::int64_t work_us) {
   if (work_us > bundle_us_ / kCheapOf || kept_us_ >= kShares * bundle_us_) return false;
   if (++cheap_ < kKeptOf) return false;
@@ -48,7 +48,7 @@ bool BundleCutter::is_kept(std::int64_t work_us) {
   return true;
 }
 
-// The first of them are the last of all, and the smallest.
+// The bundle that is started first is claimed last, and is the smallest.
 std::int64_t BundleCutter::place_kept(std::int64_t work_us) {
   if (keeping_.us == 0) {
     keeping_.bundle = bundles_.size();

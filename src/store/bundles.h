@@ -1,8 +1,8 @@
 #pragma once
 
-// Which cases of a plan are handed out together: bundles of cases of like cost, each with work for
-// some seconds. Those that are handed out last are smaller, so that all claimers end together: a
-// bundle is at most a part of kShares of the work that is left when its turn comes.
+// Cuts a plan into bundles: cases of similar cost that a claimer gets together, each with work for
+// a few seconds. The last bundles are smaller, so that all claimers end at the same time: a bundle
+// has at most 1/kShares of the work that is left when it is claimed.
 
 #include <array>
 #include <cstddef>
@@ -11,44 +11,43 @@
 
 namespace assay {
 
-// Bundles are handed out by falling `rank`, and those of the same rank in the order of their
-// numbers.
+// Claimers get bundles by falling `rank`, and bundles of equal rank by rising `number`.
 struct CutBundle {
   std::int64_t number = 0;
-  std::int64_t rank = 0;  // expected time of its most expensive case; less than 0: kept for the end
+  std::int64_t rank = 0;  // expected µs of its most expensive case; negative: kept for the end
   std::int64_t cases = 0;
-  std::int64_t work_us = 0;  // expected, of all its cases
-  std::int64_t left_us = 0;  // that of it and of all bundles that come after it, where it is known
+  std::int64_t work_us = 0;  // expected work of all its cases
+  std::int64_t left_us = 0;  // expected work of this bundle and all later ones; 0: not known
 };
 
-// Cases get numbers from `first` on; `bundle_us` microseconds of expected work are one bundle, and
-// a case that takes longer has one to itself.
+// Assigns the cases of one plan to bundles.
 class BundleCutter {
  public:
   static constexpr std::int64_t kShares = 128;
   static constexpr std::int64_t kLeastUs = 10'000;  // no bundle is cut smaller than this
 
-  // `all_us`: the work of all cases, where they come sorted.
+  // Bundles get numbers from `first` on and hold about `bundle_us` µs of expected work; a case that
+  // takes longer gets a bundle of its own. `all_us`: the work of all cases, for place_sorted().
   BundleCutter(std::int64_t first, std::int64_t bundle_us, std::int64_t all_us = 0);
 
-  // The bundle of the next case; the most expensive case comes first.
+  // The number of the bundle of the next case. Cases must come in order of falling cost.
   std::int64_t place_sorted(std::int64_t work_us);
-  // Of the next case in any order: it goes with those that cost at most a fifth more or less. For
-  // plans that are too large to be sorted before they are written: some of the cheap cases are kept
-  // for the end.
+  // Likewise for cases in any order, for plans that are too large to sort: a bundle holds cases
+  // whose costs differ by less than a fifth. Some cheap cases are kept for the end.
   std::int64_t place(std::int64_t work_us);
 
   const std::vector<CutBundle>& bundles() const { return bundles_; }
-  // In the order in which they are handed out, and with what is left then. Ends the cutting.
+  // The bundles in the order in which claimers get them, with `left_us` set. Call it last.
   std::vector<CutBundle> in_order();
 
  private:
-  static constexpr std::size_t kPerDoubling = 4;
-  static constexpr int kKeptOf = 8;             // of so many cheap cases one is kept for the end
-  static constexpr std::int64_t kCheapOf = 16;  // it costs at most such a part of a bundle
+  static constexpr std::size_t kPerDoubling = 4;  // steps of cost in filling_
+  static constexpr int kKeptOf = 8;               // one of so many cheap cases is kept for the end
+  static constexpr std::int64_t kCheapOf = 16;    // a cheap case costs at most 1/16 of a bundle
+  // A bundle that is not full yet.
   struct Filling {
-    std::size_t bundle = 0;  // in bundles_
-    std::int64_t us = 0;     // 0: none is begun
+    std::size_t bundle = 0;  // index in bundles_
+    std::int64_t us = 0;     // work so far; 0: the next case starts a new bundle
   };
 
   std::int64_t size_us(std::int64_t left_us) const;
@@ -59,14 +58,14 @@ class BundleCutter {
   std::int64_t first_;
   std::int64_t bundle_us_;
   std::int64_t all_us_;
-  std::int64_t before_us_ = 0;  // of the cases that were placed in order
-  std::int64_t cut_us_ = 0;     // where the next bundle begins
-  std::int64_t kept_us_ = 0;    // for the end
-  std::int64_t kept_ = 0;       // bundles
-  int cheap_ = 0;               // cases since one was kept
-  Filling keeping_;
+  std::int64_t before_us_ = 0;  // work of the cases that place_sorted() has placed
+  std::int64_t cut_us_ = 0;     // value of before_us_ at which the next bundle starts
+  std::int64_t kept_us_ = 0;    // work that is kept for the end
+  std::int64_t kept_ = 0;       // bundles that are kept for the end
+  int cheap_ = 0;               // cheap cases since one was kept
+  Filling keeping_;             // the bundle that gets the next kept case
   std::vector<CutBundle> bundles_;
-  std::array<Filling, kPerDoubling * 64> filling_{};  // by cost
+  std::array<Filling, kPerDoubling * 64> filling_{};  // by step of cost
 };
 
 }  // namespace assay

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the text of a case says of it, as far as cases are counted by it.
+// Properties of a case by which reports count, read from its canonical text.
 
 #include <array>
 #include <compare>
@@ -10,25 +10,27 @@
 
 namespace assay {
 
-// "paddle.add" of "paddle.add(Tensor(…), 1)".
+// The API's name: "paddle.add" for "paddle.add(Tensor(…), 1)".
 std::string_view api_of(std::string_view case_text);
 
-// "float32" of the first tensor of a case; empty: it has none.
+// The dtype of the case's first tensor, such as "float32"; empty if it has no tensor.
 std::string_view first_dtype(std::string_view case_text);
 
-// In which row of kSizes a case stands, by the elements of all its tensors.
+// Size classes by the number of elements of all tensors of a case.
 inline constexpr std::array<const char*, 6> kSizes{"no tensor",         "up to 100 elements",
                                                    "up to 10 thousand", "up to 1 million",
                                                    "up to 100 million", "more"};
+// The case's index in kSizes; 0 if the text cannot be parsed.
 std::size_t size_of_case(std::string_view case_text);
 
 struct CaseTraits {
   std::string api;
   std::string dtype;
-  std::uint8_t size = 0;  // a row of kSizes
+  std::uint8_t size = 0;  // index in kSizes
 
   auto operator<=>(const CaseTraits&) const = default;
 };
+// All traits of a case.
 CaseTraits traits_of(std::string_view case_text);
 
 }  // namespace assay

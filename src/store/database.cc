@@ -15,12 +15,12 @@ tl::unexpected<Error> sqlite_error(sqlite3* handle, std::string_view doing) {
   } else if ((code & 0xff) == SQLITE_FULL || code == SQLITE_IOERR_WRITE) {
     message =
         "the disk is full: the run's database cannot grow; free some space and start again "
-        "(nothing recorded is lost)";
+        "(no recorded result is lost)";
   }
   return fail(std::move(message));
 }
 
-// The file's name as it stands in SQLite's file: addresses, where ?, # and % mean something.
+// The file as a URI for SQLite, in which ?, # and % must be escaped.
 std::string uri_of(const std::filesystem::path& path, std::string_view how) {
   std::string uri = "file:";
   for (const char c : std::filesystem::absolute(path).string()) {
@@ -31,7 +31,7 @@ std::string uri_of(const std::filesystem::path& path, std::string_view how) {
 }
 
 constexpr std::string_view kUnchanging = "immutable=1";
-// The system's files without their locks.
+// SQLite's file layer for Unix without file locks.
 constexpr std::string_view kUnlocked = "vfs=unix-none";
 
 }  // namespace
@@ -48,7 +48,6 @@ void Statement::bind(int parameter, std::string_view text) {
 void Statement::bind(int parameter, std::span<const std::uint8_t> blob) {
   sqlite3_bind_blob64(statement_.get(), parameter, blob.data(), blob.size(), nullptr);
 }
-void Statement::bind_null(int parameter) { sqlite3_bind_null(statement_.get(), parameter); }
 
 Result<bool> Statement::step() {
   const int code = sqlite3_step(statement_.get());
@@ -99,16 +98,15 @@ Result<Database> Database::open(const std::filesystem::path& path, OpenMode mode
   Database database;
   database.handle_.reset(handle);  // also when opening failed
   if (code != SQLITE_OK) return sqlite_error(handle, "cannot open " + path.string());
-  // Exclusive before WAL: then no shared-memory index is ever made.
+  // Exclusive locking must come before WAL, or SQLite makes a shared-memory index.
   ASSAY_CHECK(database.execute("PRAGMA locking_mode = EXCLUSIVE;"));
-  // Pages of 16 KiB (a file that is there keeps its own): records have 2 KB, and two in 4 KiB leave
-  // much of them empty. The log is copied over every 32 MB, not every 4: most pages are then
-  // written twice only.
+  // Pages of 16 KiB in new files: a record has about 2 KB, so pages of 4 KiB would stay half empty.
+  // A checkpoint every 32 MB instead of every 4 MB: most pages are then written only twice.
   ASSAY_CHECK(
       database.execute("PRAGMA page_size = 16384; PRAGMA journal_mode = WAL; "
                        "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 2048;"));
   ASSAY_CHECK(
-      database.execute("PRAGMA user_version;"));  // fails now if it is no database, or locked
+      database.execute("PRAGMA user_version;"));  // fails if the file is no database, or locked
   return database;
 }
 
@@ -139,7 +137,8 @@ Result<Database> Database::open_unchanging(const std::filesystem::path& path) {
 
 Result<Database> Database::open_unlocked(const std::filesystem::path& path) {
   ASSAY_TRY(Database database, open_read(path, kUnlocked));
-  // The log is its writer's: it is not copied when this reader leaves, and its index is in memory.
+  // The log belongs to its writer. This reader must not checkpoint it on close, and must keep the
+  // log's index in memory.
   sqlite3_db_config(database.handle_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   ASSAY_CHECK(database.execute("PRAGMA locking_mode = EXCLUSIVE;"));
   return database;
@@ -162,11 +161,13 @@ Status Database::execute(const std::string& sql) {
   return {};
 }
 
-Result<std::int64_t> Database::schema_version() {
-  ASSAY_TRY(Statement statement, prepare("PRAGMA user_version"));
+Result<std::int64_t> Database::read_integer(std::string_view query) {
+  ASSAY_TRY(Statement statement, prepare(query));
   ASSAY_TRY(const bool row, statement.step());
   return row ? statement.integer(0) : 0;
 }
+
+Result<std::int64_t> Database::schema_version() { return read_integer("PRAGMA user_version"); }
 
 Status Database::set_schema_version(std::int64_t version) {
   return execute("PRAGMA user_version = " + std::to_string(version));

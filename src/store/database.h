@@ -1,10 +1,11 @@
 #pragma once
 
-// SQLite, as assay uses it: one file per run, opened by one process at a time; and files that
-// others made, which are only read.
+// A thin wrapper of SQLite. A run has one file, which one process at a time opens for writing;
+// files that other programs made are only read.
 //
-// WAL with exclusive locking keeps the WAL index in memory instead of a shared-memory file, which
-// network and cluster file systems do not support. It also refuses a second opener.
+// Write-ahead logging (WAL) with exclusive locking keeps the WAL index in memory. The usual index
+// is a shared-memory file, which network and cluster file systems do not support. Exclusive locking
+// also refuses a second process.
 
 #include <sqlite3.h>
 
@@ -21,23 +22,25 @@ namespace assay {
 
 class Database;
 
-// A prepared statement. Parameters count from 1, columns from 0, as in SQLite. Text and blobs that
-// are bound must outlive the next step(); those that are read hold until it.
+// A prepared statement. Parameters count from 1, columns from 0, as in SQLite. Bound text and blobs
+// must outlive the next step(); a parameter that is not bound is NULL. Text and blobs that are read
+// are valid until the next step().
 class Statement {
  public:
   void bind(int parameter, std::int64_t value);
   void bind(int parameter, double value);
   void bind(int parameter, std::string_view text);
   void bind(int parameter, std::span<const std::uint8_t> blob);
-  void bind_null(int parameter);
 
-  // True: a row is there to read. False: done, and ready to be bound and stepped again.
+  // True if there is a row to read. False after the last row: the statement can then be bound and
+  // stepped again.
   Result<bool> step();
-  // For a statement without rows: one step.
+  // Runs a statement that gives no rows.
   Status run();
-  // Stops reading rows before the last one.
+  // Stops reading before the last row.
   void reset();
 
+  // The value in this column of the current row, converted by SQLite's rules.
   std::int64_t integer(int column) const;
   double number(int column) const;
   std::string_view text(int column) const;
@@ -53,30 +56,37 @@ class Statement {
 };
 
 enum class OpenMode {
-  create,    // the file is made if it is missing
+  create,    // create the file if it is missing
   existing,  // a missing file is an error
 };
 
+// A connection to one file.
 class Database {
  public:
+  // Opens a file for reading and writing. An error if it is no database, or in use by another
+  // process.
   static Result<Database> open(const std::filesystem::path& path, OpenMode mode);
-  // A file that somebody else made: it is only read, nobody writes to it meanwhile, and nothing in
-  // it (triggers, functions of its schema, texts of gigabytes) can harm. A view could still run for
-  // ever: read true tables only.
+  // Opens a file from an untrusted source for reading, while no process writes it. Triggers,
+  // functions in its schema and texts above 1 MiB are disabled. A view could still run forever:
+  // read only what sqlite_schema lists as a table.
   static Result<Database> open_foreign(const std::filesystem::path& path);
-  // One that is only read, and that nobody writes to meanwhile.
+  // Opens a file for reading, while no process writes it.
   static Result<Database> open_unchanging(const std::filesystem::path& path);
-  // One that another process has open and locked, with its log: only read, without a lock. What is
-  // read is true only if that process has not copied its log meanwhile (store/beside_writer.h).
+  // Opens a file and its log for reading without a lock, while another process holds its lock. What
+  // is read is valid only if that process has not checkpointed its log meanwhile
+  // (store/beside_writer.h checks this).
   static Result<Database> open_unlocked(const std::filesystem::path& path);
 
+  // Compiles one statement.
   Result<Statement> prepare(std::string_view sql);
-  // Statements without parameters and results, separated by ';'.
+  // Runs statements without parameters and results, separated by ';'.
   Status execute(const std::string& sql);
-  // Rows that the last INSERT, UPDATE or DELETE has changed.
+  // The first column of the query's first row; 0 if there is no row.
+  Result<std::int64_t> read_integer(std::string_view query);
+  // The number of rows that the last INSERT, UPDATE or DELETE changed.
   std::int64_t changes() const { return sqlite3_changes64(handle_.get()); }
 
-  // PRAGMA user_version, which each schema uses for its own version.
+  // PRAGMA user_version, in which each schema keeps its version; 0 in a new file.
   Result<std::int64_t> schema_version();
   Status set_schema_version(std::int64_t version);
 
@@ -88,15 +98,16 @@ class Database {
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
-// Everything between its making and commit() happens whole or not at all.
+// A transaction. The destructor rolls it back unless commit() has succeeded.
 class Transaction {
  public:
+  // Starts a transaction with the write lock (BEGIN IMMEDIATE).
   static Result<Transaction> begin(Database& database);
   Transaction(Transaction&& other) noexcept;
   Transaction& operator=(Transaction&&) = delete;
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
-  ~Transaction();  // rolls back what was not committed
+  ~Transaction();
   Status commit();
 
  private:

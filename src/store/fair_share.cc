@@ -5,10 +5,12 @@
 namespace assay {
 namespace {
 
+// Time constant of the exponential decay of speeds.
 constexpr double kMemoryUs = 20e6;
-// A part of its share: what others hold is no longer among what is left.
+// A claimer may hold this part of its share, because the remaining work does not include what other
+// claimers hold already.
 constexpr double kPart = 0.5;
-// Before so much time was seen nobody is called slow.
+// No claimer counts as slow before its speed was measured for this long.
 constexpr double kLeastSeenUs = 2e6;
 
 }  // namespace

@@ -1,10 +1,11 @@
 #pragma once
 
-// How much work a claimer may hold, so that it does not end after all others. Near the end a slow
-// one takes less: of what is left, the part that its own speed has in the speed of all.
+// How much work a claimer may hold, so that it does not end after all other claimers. Near the end
+// a slow claimer takes less: its part of the remaining work is its own speed divided by the speed
+// of all claimers together.
 //
-// Work is in microseconds as the plan expects them, so the speed of all is seen by how fast what is
-// left becomes less between two claims; nobody has to count the others.
+// Work is measured in microseconds that the plan expects. The speed of all claimers is how fast the
+// remaining work shrinks between two claims, so claimers need not know of each other.
 
 #include <cstdint>
 #include <limits>
@@ -16,16 +17,17 @@ class FairShare {
  public:
   static constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
 
-  // At the time `at_us` (of any clock) this claimer has ended so much work since the last call.
+  // Reports that this claimer has finished `work_us` since the last call. `at_us`: the time now, by
+  // any clock that all calls share.
   void worked(double at_us, std::int64_t work_us);
-  // It claimed what had so much left, itself among it.
+  // Reports the work that was left when this claimer claimed, with what it claimed.
   void saw(double at_us, std::int64_t left_us);
 
-  // What it may hold; kAny: nothing speaks against more.
+  // The expected work in µs that this claimer may hold; kAny: no limit.
   std::int64_t most_us() const;
 
  private:
-  // Work a microsecond, of which the last seconds count most.
+  // Work per microsecond, averaged with exponential decay.
   struct Speed {
     double work = 0;
     double time = 0;

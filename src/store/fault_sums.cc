@@ -13,7 +13,7 @@ namespace assay {
 namespace {
 
 constexpr double kStepsOfDecade = 8;
-constexpr int kMostSteps = 4000;  // beyond the range of double; infinity counts as this
+constexpr int kMostSteps = 4000;  // above the step of the largest double; the step of infinity
 
 }  // namespace
 

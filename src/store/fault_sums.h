@@ -1,6 +1,6 @@
 #pragma once
 
-// Faults of a run, counted: what a baseline lists and what two runs are compared by.
+// Counts the faults of a run. A baseline lists them, and two runs are compared by them.
 
 #include <compare>
 #include <cstdint>
@@ -14,45 +14,48 @@
 
 namespace assay {
 
-// Failures with the same key are one fault of the framework.
+// Failures with the same key count as one fault of the framework.
 struct FaultKey {
   std::string api;
   Outcome outcome = Outcome::mismatch;
   std::string where;  // location_of(): "result[·]", "gradient of x", "the test lane"
-  std::string how;    // manifestation_of(): "value", "not finite", what was raised
+  std::string how;    // manifestation_of(): "value", "not finite", the exception's class
 
   auto operator<=>(const FaultKey&) const = default;
-  // Eight hexadecimal digits that name the fault in every run.
+  // Eight hexadecimal digits that name the fault. They are the same in every run.
   std::string digest() const;
 };
 
-// How widely a fault shows.
+// Where a fault was seen, and how large its error was.
 struct FaultExtent {
   std::set<std::string> values;  // value regimes
   std::set<std::string> dtypes;  // of the wrong results or gradients
-  // The largest error in eighths of a decade above the error bar, plus one; 0: not measured.
-  int error_step = 0;
+  int error_step = 0;            // error_step_of() the largest error
 
   auto operator<=>(const FaultExtent&) const = default;
   void add(const FaultExtent& other);
 };
 
+// The extent of a fault in all cases that have it.
 struct FaultSums {
   std::int64_t cases = 0;
   FaultExtent extent;
 };
 
-// The faults of one case; results that fail alike are one fault. All texts are fields of a sum line
-// (as_field()). A fault without a dtype of its own has that of the case's first tensor.
+// The faults of one case. Results that fail in the same way are one fault. All texts are valid
+// fields of a sum line (as_field()). A fault without a dtype gets the dtype of the case's first
+// tensor.
 std::map<FaultKey, FaultExtent> faults_of_case(const CaseTraits& traits, const Verdict& verdict);
 
-// FaultExtent::error_step of an error in multiples of the error bar.
+// The step of an error that is given in multiples of the error bar: eighths of a decade above the
+// error bar, plus one; 0 if the error was not measured.
 int error_step_of(double error);
 // The smallest error of a step, in multiples of the error bar.
 double error_of_step(int step);
 
-// "nan,usual": the names in alphabetical order.
+// The names in alphabetical order, separated by commas: "nan,usual".
 std::string join_names(const std::set<std::string>& names);
+// The names that join_names() joined.
 std::set<std::string> split_names(std::string_view names);
 
 }  // namespace assay

@@ -10,7 +10,7 @@
 namespace assay {
 namespace {
 
-// Bits of the third field.
+// Flags in the third field.
 constexpr std::int64_t kOfGradient = 1;
 constexpr std::int64_t kSpecial = 2;
 constexpr std::int64_t kByTruth = 4;

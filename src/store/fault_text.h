@@ -1,6 +1,6 @@
 #pragma once
 
-// The faults of a case as a store keeps them: one line of text for each.
+// The text in which a store keeps the faults of a case: one line for each fault.
 
 #include <span>
 #include <string>
@@ -12,10 +12,10 @@
 
 namespace assay {
 
-// Empty for no faults.
+// The lines of these faults; empty if there are none.
 std::string faults_text(std::span<const Fault> faults);
 
-// The faults that faults_text() wrote; an error where the text is damaged.
+// The faults that faults_text() wrote. An error if the text is damaged.
 Result<std::vector<Fault>> parse_faults(std::string_view text);
 
 }  // namespace assay

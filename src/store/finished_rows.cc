@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <vector>
 
 #include "store/fault_text.h"
 #include "store/signed_bits.h"
@@ -10,12 +11,21 @@
 namespace assay {
 namespace {
 
+// The failed outcomes as a list of SQL texts: "'timeout', 'crash'".
+std::string failed_names() {
+  std::string names;
+  for (const OutcomeInfo& each : kOutcomes) {
+    if (each.failed) names += fmt::format("{}'{}'", names.empty() ? "" : ", ", each.name);
+  }
+  return names;
+}
+
 std::string of_outcome(Outcome outcome) {
   const std::string condition = fmt::format("outcome = '{}'", name(outcome));
   return info(outcome).failed ? fmt::format("{} AND {}", condition, is_listed()) : condition;
 }
 
-// One condition for each outcome that the query wants.
+// One condition for each outcome that the query asks for.
 std::vector<std::string> conditions_of(const RunQuery& query) {
   if (query.rows == RunQuery::Rows::outcome) return {of_outcome(query.outcome)};
   std::vector<std::string> conditions;
@@ -51,14 +61,6 @@ std::string condition_of(const RunQuery& query) {
 }
 
 }  // namespace
-
-std::string failed_names() {
-  std::string names;
-  for (const OutcomeInfo& each : kOutcomes) {
-    if (each.failed) names += fmt::format("{}'{}'", names.empty() ? "" : ", ", each.name);
-  }
-  return names;
-}
 
 std::string is_listed() { return fmt::format("(flags <> 0 OR outcome IN ({}))", failed_names()); }
 

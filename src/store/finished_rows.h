@@ -1,12 +1,11 @@
 #pragma once
 
-// The query of finished cases that both stores answer, and what a row holds.
+// The SQL query for finished cases that both stores use, and one row of its answer.
 
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/result.h"
 #include "store/finished_case.h"
@@ -15,25 +14,24 @@
 
 namespace assay {
 
-// SELECT of a finished case's columns (id, text, outcome, mismatch, flags, lane, message, attempts,
-// at_ms, took_us, faults, record; in this order both stores read them) for the cases that `query`
-// wants, in the order in which they finished. The text suits SQLite and PostgreSQL.
+// A SELECT statement for the cases that `query` asks for, in the order in which they finished. Its
+// columns: id, text, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us, faults,
+// record. SQLite and PostgreSQL both accept it.
 std::string finished_rows(const RunQuery& query);
 
-// The failed outcomes as a list of SQL texts: "'timeout', 'crash'".
-std::string failed_names();
-// The condition of listed_index(), which a query must repeat word for word.
+// The condition of listed_index(). A query must repeat it literally, or the database does not use
+// the index.
 std::string is_listed();
 
-// CREATE INDEX for the rows that reports list: failures, and passes with a flag.
+// A CREATE INDEX statement for the rows that reports list: failures, and passes with a flag.
 std::string listed_index();
 
-// A row of that query; its case owns its faults and record.
+// A row of finished_rows(). Its case owns its faults and record.
 struct FinishedRow {
   FinishedCase finished;
   RecordUnpacker unpacker;
 
-  // Parses the faults and unpacks the record of the row into `finished`.
+  // Parses the faults and unpacks the record into `finished`. An error if either is damaged.
   Status take(std::string_view faults, std::span<const std::uint8_t> record);
 };
 

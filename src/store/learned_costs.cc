@@ -21,7 +21,7 @@ std::string kind_of(std::string_view api, std::string_view dtype) {
 
 }  // namespace
 
-// 0 and 1 elements; 2 to 7, 8 to 31 and so on.
+// Step 0: up to 1 element; step 1: 2 to 7; step 2: 8 to 31; and so on.
 std::size_t LearnedCosts::step_of(std::uint64_t elements) {
   return std::min<std::size_t>(std::bit_width(elements) / 2, kSteps - 1);
 }
@@ -63,7 +63,7 @@ Status LearnedCosts::add_line(std::string_view line) {
   const std::int64_t cases = fields.number();
   const std::int64_t took_us = fields.number();
   if (!fields.good() || step >= kSteps) {
-    return fail(fmt::format("what cases of this run took is damaged: “{}”", line.substr(0, 80)));
+    return fail(fmt::format("the learned costs of this run are damaged: “{}”", line.substr(0, 80)));
   }
   Sums& sums = kinds_[kind_of(api, dtype)][step];
   sums.cases += cases;

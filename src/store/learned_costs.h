@@ -1,11 +1,11 @@
 #pragma once
 
-// What cases have taken so far, by kinds of cases: so a plan knows what to expect without reading
-// millions of verdicts.
+// The average time of cases by kind, so that a plan can estimate costs without reading millions of
+// verdicts.
 //
-// A kind is an API, the dtype of the first tensor and a step of size. Cases of one kind differ by a
-// factor of four in their elements at most, and count by their mean. A case that took long is kept
-// out of the sums: stores know those one by one.
+// A kind is an API, the dtype of the first tensor and a step of size. The cases of one kind differ
+// by at most a factor of four in their elements. Expensive cases are left out of the averages:
+// stores keep the time of each of them.
 
 #include <array>
 #include <cstdint>
@@ -18,24 +18,24 @@
 
 namespace assay {
 
-// From so many microseconds on a case is expected to take what it took itself. A case as expensive
-// as half a bundle decides alone where it stands among the others; there are few of them.
+// A case that took at least this long is expensive: its own time is its estimate, not the average
+// of its kind. It is half a bundle, so its estimate alone decides its position; such cases are few.
 inline constexpr std::int64_t kExpensiveUs = 1'000'000;
 
 class LearnedCosts {
  public:
-  // A case took so long; 0: not known. `elements` as the plan estimates them.
+  // Adds a case that took `took_us` (0: not known). `elements`: as the plan estimates them.
   void add(std::string_view api, std::string_view dtype, std::uint64_t elements,
            std::uint64_t took_us);
-  // What a case of this kind takes on average; nullopt: there was none.
+  // The average time in µs of this case's kind; nullopt if no case of the kind was added.
   std::optional<std::int64_t> expected_us(std::string_view case_text, std::uint64_t elements) const;
 
   bool empty() const { return kinds_.empty(); }
   bool operator==(const LearnedCosts&) const = default;
 
-  // As stores keep it (store/sum_lines.h); texts of several add up.
+  // The sums as sum lines (store/sum_lines.h). Several texts can be added up.
   std::string text() const;
-  // An error: it is damaged, and part of it may be added.
+  // Adds the sums that text() wrote. An error if the text is damaged; a part may then be added.
   Status add_text(std::string_view text);
 
  private:
@@ -50,7 +50,7 @@ class LearnedCosts {
   static std::size_t step_of(std::uint64_t elements);
   Status add_line(std::string_view line);
 
-  // By "API<tab>dtype".
+  // The key is "API<tab>dtype".
   std::unordered_map<std::string, std::array<Sums, kSteps>> kinds_;
 };
 

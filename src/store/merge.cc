@@ -14,7 +14,7 @@
 namespace assay {
 namespace {
 
-// Some properties are long lists: an error is one line.
+// Shortens a value, so that a message fits a line: some properties are long lists.
 std::string beginning(const std::string& value) {
   constexpr std::size_t kShown = 60;
   return value.size() <= kShown ? value : value.substr(0, kShown) + "…";
@@ -22,7 +22,7 @@ std::string beginning(const std::string& value) {
 
 using Properties = std::map<std::string, std::string>;
 
-// Where the run that is merged into is written until it is whole.
+// The merged run is written here and moved when it is complete.
 std::filesystem::path part_of(const std::filesystem::path& out) { return out / "merge.part"; }
 
 class Merger {
@@ -72,7 +72,7 @@ class Merger {
                                   runs_[other.run].string()});
   }
 
-  // All but what the parts of one corpus differ in.
+  // Checks that all runs have the same properties, except the shard and the flags for reruns.
   Status check_properties(std::size_t run, Store& store) {
     ASSAY_TRY(Properties found, store.properties());
     if (const auto shard = found.extract(std::string(kShardProperty))) {
@@ -85,10 +85,10 @@ class Merger {
         const auto other = than.find(key);
         if (other != than.end() && other->second == value) continue;
         return usage_error(fmt::format(
-            "{} and {} were not begun alike: {} is {} in one, {} in the other; merge only runs of "
-            "the same settings and versions",
+            "{} and {} differ in `{}`: {} and {}; merge only runs with the same settings and "
+            "versions",
             runs_[0].string(), runs_[run].string(), key, beginning(value),
-            other == than.end() ? "not there" : beginning(other->second)));
+            other == than.end() ? "not set" : beginning(other->second)));
       }
       return {};
     };
@@ -103,7 +103,8 @@ class Merger {
       ASSAY_TRY(const Shard shard, parse_shard(text));
       if (shard.of == any.of) continue;
       return usage_error(
-          fmt::format("parts {} and {} are of different cuts of a corpus; merge only parts of one",
+          fmt::format("shards {} and {} divide the corpus into different numbers of parts; merge "
+                      "only shards of one division",
                       text_of(any), text));
     }
     for (std::size_t number = 1; number <= any.of; ++number) {
@@ -126,7 +127,7 @@ class Merger {
     });
   }
 
-  // A file has one claimer, whose epoch is always the first.
+  // The merged run is in a SQLite file, in which every lease has epoch 1.
   static Status write(const FinishedCase& finished, Store& merged) {
     ASSAY_CHECK(merged.add_case({finished.id, finished.text}));
     ASSAY_TRY([[maybe_unused]] const bool is_new, merged.finish({finished.id, 1}, finished));
@@ -137,7 +138,7 @@ class Merger {
   std::span<const std::filesystem::path> runs_;
   Properties properties_;
   std::set<std::string> shards_;
-  std::set<std::string> invalid_;  // places
+  std::set<std::string> invalid_;  // InvalidLine::where
   std::unordered_map<std::uint64_t, Choice> chosen_;
   MergeSummary summary_;
 };
@@ -148,7 +149,7 @@ Result<MergeSummary> merge_runs(const std::filesystem::path& out,
                                 std::span<const std::filesystem::path> runs) {
   if (has_store(out)) {
     return usage_error(
-        fmt::format("{} holds a run already; merge into a new folder", out.string()));
+        fmt::format("{} already holds a run; merge into a new folder", out.string()));
   }
   std::error_code error;
   const std::filesystem::path part = part_of(out);

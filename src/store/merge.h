@@ -1,6 +1,6 @@
 #pragma once
 
-// Many runs become one: those of machines that each ran a part of a corpus.
+// Merges runs of parts of a corpus, for example from several machines, into one run.
 
 #include <filesystem>
 #include <span>
@@ -11,24 +11,25 @@
 
 namespace assay {
 
-// A case that two runs came to different ends with. Where one of them has failed, that is kept.
+// A case with different outcomes in two runs. A failure is kept rather than a pass.
 struct MergeConflict {
   std::string text;
   Outcome kept;
-  std::string kept_from;  // the run
+  std::string kept_from;  // folder of the run
   Outcome other;
   std::string other_from;
 };
 
 struct MergeSummary {
   std::uint64_t cases = 0;       // finished, each counted once
-  std::uint64_t repeated = 0;    // finished in another run as well
-  std::uint64_t unfinished = 0;  // planned, and finished in none
+  std::uint64_t repeated = 0;    // finished in more than one run
+  std::uint64_t unfinished = 0;  // planned, but finished in none
   std::vector<MergeConflict> conflicts;
   std::vector<std::string> missing_shards;  // "3/8"
 };
 
-// Makes the run `out` of these. Refuses runs that were not begun alike, and an `out` that is there.
+// Writes the run `out` from these runs. An error if their settings or versions differ, or if `out`
+// already holds a run.
 Result<MergeSummary> merge_runs(const std::filesystem::path& out,
                                 std::span<const std::filesystem::path> runs);
 

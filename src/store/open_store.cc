@@ -18,7 +18,7 @@ Result<std::unique_ptr<Store>> open_store(const std::filesystem::path& folder, S
 
 bool is_store_address(std::string_view where) { return PostgresStore::is_address(where); }
 
-bool has_password(std::string_view address) { return PostgresStore::has_password(address); }
+bool has_password(std::string_view address) { return postgres::has_password(std::string(address)); }
 
 std::string without_password(std::string_view address) {
   return postgres::without_password(address);

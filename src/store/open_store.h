@@ -1,6 +1,6 @@
 #pragma once
 
-// Which store a run is kept in.
+// Opens the store of a run: SQLite in a folder, or PostgreSQL at an address.
 
 #include <filesystem>
 #include <memory>
@@ -11,14 +11,14 @@
 
 namespace assay {
 
-// The store of the run in this folder, or at this address of a database (postgresql://…).
+// The store of the run in this folder, or at this database address (postgresql://…).
 Result<std::unique_ptr<Store>> open_store(const std::filesystem::path& folder, StoreMode mode);
-// Whether that is the address of a database instead of a folder.
+// Whether `where` is a database address and not a folder.
 bool is_store_address(std::string_view where);
-// Whether an address of a database has a password in it, which everybody can read who lists the
-// processes of the machine.
+// Whether a database address contains a password. Every user of the machine could read it in the
+// list of processes.
 bool has_password(std::string_view address);
-// The address as it may be shown.
+// The address without its password, for messages.
 std::string without_password(std::string_view address);
 // Whether the folder holds a run.
 bool has_store(const std::filesystem::path& folder);

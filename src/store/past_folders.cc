@@ -9,7 +9,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Reading a larger file takes too long for one row of a table.
+// A larger file takes too long to read for one row of a table.
 constexpr std::uintmax_t kMostBytes = std::uintmax_t{2} << 30;
 
 }  // namespace
@@ -19,7 +19,7 @@ std::vector<RunTotals> runs_beside(const fs::path& folder) {
   const fs::path own = fs::canonical(folder, error);
   std::vector<std::pair<fs::file_time_type, fs::path>> found;
   for (const auto& each : fs::directory_iterator(own.parent_path(), error)) {
-    const fs::path file = each.path() / "run.db";
+    const fs::path file = each.path() / SqliteStore::kFileName;
     std::error_code none;
     if (each.path() == own || !fs::is_regular_file(file, none)) continue;
     if (fs::file_size(file, none) > kMostBytes) continue;

@@ -1,6 +1,7 @@
 #pragma once
 
-// What the sources of the PostgreSQL store share: its connection, errors, values on their way.
+// Shared by the sources of the PostgreSQL store: its connection, retries, and conversions between
+// C++ and SQL values.
 
 #include <fmt/format.h>
 
@@ -29,13 +30,13 @@ namespace assay {
 struct PostgresStore::Connection {
   explicit Connection(const std::string& address) : session(address) {}
   pqxx::connection session;
-  std::optional<pqxx::work> plan;       // what is written and not yet committed, but for results
-  std::optional<pqxx::stream_to> rows;  // within it: planned cases on their way
-  bool knows_mine = false;              // its table `mine` is filled
-  std::set<std::string> statements;     // names of the prepared ones
+  std::optional<pqxx::work> plan;       // open transaction of everything but results
+  std::optional<pqxx::stream_to> rows;  // in `plan`: planned cases that are being sent
+  bool knows_mine = false;              // the connection's table `mine` is filled
+  std::set<std::string> statements;     // names of prepared statements
   InterruptibleSocket interruptible{session.sock()};
 
-  // Ends the stream of rows: nothing else goes over the connection before.
+  // Ends the stream of rows. The connection can do nothing else before.
   void end_rows() {
     if (!rows) return;
     rows->complete();
@@ -50,36 +51,26 @@ struct PostgresStore::Connection {
 struct PostgresStore::Claimed {
   pqxx::result rows;
   std::map<std::int64_t, Bundle> bundles;
-  std::int64_t left_us = 0;  // that was to be handed out, these among it
+  std::int64_t left_us = 0;  // unclaimed work before the claim
 };
 
 namespace postgres {
 
 constexpr std::chrono::milliseconds kBetweenTries{500};
+
+// An SQL array: "{1,2}".
 template <typename Numbers>
 std::string as_array(const Numbers& numbers) {
   return fmt::format("{{{}}}", fmt::join(numbers, ","));
 }
 
-// Estimates are compared in the database, so they keep their order there.
+// Estimates as SQL integers. signed_bits() would not do, because the database compares them.
 inline std::int64_t clamped(std::uint64_t value) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
   return static_cast<std::int64_t>(std::min(value, kMost));
 }
 
-// PostgreSQL's text is UTF-8 without the code 0.
-inline std::string as_text(std::string_view text) {
-  std::string valid;
-  while (true) {
-    const std::size_t good = find_bad_byte(text);
-    valid += text.substr(0, good);
-    if (good == text.size()) return valid;
-    valid += '?';
-    text.remove_prefix(good + 1);
-  }
-}
-
-// Shows each row of the query to `visit`, until one is an error; so many at once come over.
+// Calls `visit` with each row of the query, until it returns an error.
 inline Status each_row(pqxx::transaction_base& work, const char* query,
                        const std::function<Status(const pqxx::row&)>& visit) {
   constexpr int kRowsAtOnce = 1000;
@@ -91,7 +82,8 @@ inline Status each_row(pqxx::transaction_base& work, const char* query,
   return {};
 }
 
-// A case whose columns begin at `first`, in the order of finished_rows().
+// Calls `visit` with the case in this row, whose columns start at `first` in the order of
+// finished_rows().
 template <typename Visit>
 Status show_finished(const pqxx::row& row, int first, FinishedRow& read, const Visit& visit) {
   const auto at = [&](int column) { return row[first + column]; };
@@ -113,10 +105,11 @@ Status show_finished(const pqxx::row& row, int first, FinishedRow& read, const V
 
 inline tl::unexpected<Error> interrupted_error() {
   return fail(
-      "interrupted while the database did not answer; cases whose results it has not stored run "
-      "again when the run goes on");
+      "interrupted while the database did not answer; cases without a stored result will run again "
+      "when you resume the run");
 }
 
+// Runs `work`; turns what pqxx throws into an error.
 template <typename Work>
 Status guarded(Work&& work) {
   try {
@@ -128,7 +121,7 @@ Status guarded(Work&& work) {
 
 }  // namespace postgres
 
-// Within the transaction that the next commit() ends.
+// Runs `work` in the transaction that the next commit() ends.
 template <typename Work>
 Status PostgresStore::in_plan(Work&& work) {
   return postgres::guarded([&]() -> Status {
@@ -139,9 +132,9 @@ Status PostgresStore::in_plan(Work&& work) {
   });
 }
 
-// Retries while the database is away or its disk is full, for `options_.patience` at most; a signal
-// that the event loop cannot take ends the retries. `work` may run twice, because its answer can
-// get lost after the database has committed.
+// Runs `work`, and retries it while the database is unreachable or its disk is full, for at most
+// `options_.patience`. A signal ends the retries. `work` may run twice, because its answer can get
+// lost after the database has committed.
 template <typename Work>
 Status PostgresStore::patiently(Work&& work) {
   const auto give_up = std::chrono::steady_clock::now() + options_.patience;
@@ -170,7 +163,8 @@ Status PostgresStore::patiently(Work&& work) {
   }
 }
 
-// A single statement is a transaction by itself; who has added cases needs more than one.
+// Runs `work` in one transaction, with retries. A single statement is a transaction already; a
+// claimer that has added cases needs several statements.
 template <typename Work>
 Status PostgresStore::in_one(Work&& work) {
   return patiently([&]() -> Status {
@@ -186,7 +180,7 @@ Status PostgresStore::in_one(Work&& work) {
   });
 }
 
-// A visit: one transaction, and how long it took is noted.
+// As in_one(), and tells `pace_` how long the visit took.
 template <typename Work>
 Status PostgresStore::in_timed(Work&& work) {
   const auto began = std::chrono::steady_clock::now();
@@ -195,7 +189,8 @@ Status PostgresStore::in_timed(Work&& work) {
   return done;
 }
 
-// Within the transaction of the next commit() where there is one, so that what it wrote is seen.
+// Runs `work`, which only reads. It runs in the transaction of the next commit() if there is one,
+// so that it sees what that transaction wrote.
 template <typename Work>
 Status PostgresStore::reading(Work&& work) {
   ASSAY_CHECK(place_added());

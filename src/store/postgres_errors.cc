@@ -14,23 +14,24 @@ namespace {
 using Hint = std::pair<std::string_view, std::string_view>;
 constexpr std::array<Hint, 6> kHints{{
     {"no password supplied",
-     "write a line HOST:PORT:DATABASE:USER:PASSWORD into ~/.pgpass (or where PGPASSFILE says), "
-     "mode 600"},
-    {"password authentication failed", "see ~/.pgpass (or where PGPASSFILE says)"},
+     "write a line HOST:PORT:DATABASE:USER:PASSWORD into ~/.pgpass or the file that PGPASSFILE "
+     "names, mode 600"},
+    {"password authentication failed", "check ~/.pgpass or the file that PGPASSFILE names"},
     {"no schema has been selected to create in",
-     "the schema that the address names is not there; make it with CREATE SCHEMA"},
+     "the schema in the address does not exist; create it with CREATE SCHEMA"},
     {"permission denied for schema",
-     "let the user make tables there (GRANT CREATE ON SCHEMA), or name a schema of its own"},
-    {"does not exist", "make it with createdb, or name another one"},
-    {"Connection refused", "no PostgreSQL answers there; see its host and port"},
+     "allow the user to create tables there (GRANT CREATE ON SCHEMA), or use another schema"},
+    {"does not exist", "create it with createdb, or use another database"},
+    {"Connection refused", "no PostgreSQL server answers there; check the host and the port"},
 }};
 
-// What we ask is right for the tables that were there when we came.
+// Advice for SQL errors. The statements fit the tables that were there when the store was opened.
 constexpr std::string_view kOtherTables =
-    "the tables are not those that this assay began with: has another version of it upgraded them "
-    "meanwhile? Then go on with that version, nothing recorded is lost";
+    "the tables have changed since this assay opened them; if another version of assay has "
+    "upgraded "
+    "them, continue with that version (no recorded result is lost)";
 
-// Where the user and the password stand in an address, "user:password".
+// The part "user:password" of an address.
 std::string_view user_part(std::string_view address) {
   const std::size_t begin = address.find("://");
   if (begin == std::string_view::npos) return {};
@@ -70,10 +71,20 @@ Status check_address(const std::string& address) {
   std::string_view why = said == nullptr ? std::string_view() : said;
   why = why.substr(0, why.find('\n'));
   return usage_error(fmt::format(
-      "the database's address cannot be read{}{}; it is postgresql://USER@HOST:PORT/DATABASE, with "
-      "%40 for @, %3A for :, %2F for / and %25 for % inside a name",
+      "the database's address cannot be parsed{}{}; write postgresql://USER@HOST:PORT/DATABASE, "
+      "with %40 for @, %3A for :, %2F for / and %25 for % inside a name",
       why.empty() || may_have_password(address) ? "" : ": ",
       may_have_password(address) ? "" : why));
+}
+
+bool has_password(const std::string& address) {
+  const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> options(
+      PQconninfoParse(address.c_str(), nullptr), &PQconninfoFree);
+  for (const PQconninfoOption* option = options.get(); option != nullptr && option->keyword;
+       ++option) {
+    if (option->val != nullptr && std::string_view(option->keyword) == "password") return true;
+  }
+  return false;
 }
 
 std::string without_password(std::string_view address) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// What people are told when PostgreSQL refuses: one line, what to do about it, and no password.
+// Messages for errors of PostgreSQL: one line with advice, and without passwords.
 
 #include <exception>
 #include <string>
@@ -11,17 +11,20 @@
 namespace assay::postgres {
 
 inline constexpr std::string_view kDiskIsFull =
-    "the database's disk is full: free some space there (nothing recorded is lost)";
+    "the database's disk is full: free some space there (no recorded result is lost)";
 
-// The first line of what was raised (libpq adds hints and the statement itself), and behind it what
-// to do where that is known.
+// The first line of the exception's message, with advice if there is some. (The other lines hold
+// libpq's hints and the statement.)
 Error database_error(const std::exception& error);
 
-// An error where libpq cannot read the address. What libpq says of it is left out where it may
-// quote a password.
+// An error if libpq cannot parse the address. It omits libpq's message where that may quote a
+// password.
 Status check_address(const std::string& address);
 
-// The address as it may be shown.
+// Whether the address contains a password.
+bool has_password(const std::string& address);
+
+// The address without its password, for messages.
 std::string without_password(std::string_view address);
 
 }  // namespace assay::postgres

@@ -1,4 +1,4 @@
-// Who works on which cases of a run in PostgreSQL.
+// The leases of a run in PostgreSQL.
 
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ double now_us() {
 
 }  // namespace
 
-// Once for each connection, whose own table it is.
+// Fills the temporary table `mine`, once for each connection.
 void PostgresStore::fill_mine(pqxx::transaction_base& transaction) {
   if (mine_.empty() || connection_->knows_mine) return;
   transaction.exec0(kMineTable);
@@ -37,7 +37,8 @@ void PostgresStore::fill_mine(pqxx::transaction_base& transaction) {
   transaction.exec0("ANALYZE mine");
 }
 
-// A claim whose answer got lost with its connection has given us what we know nothing of.
+// Releases bundles that this claimer holds without knowing it: a claim's answer can get lost with
+// its connection.
 void PostgresStore::forget_unknown_bundles(pqxx::transaction_base& transaction) {
   std::vector<std::int64_t> known;
   known.reserve(bundles_.size());
@@ -45,7 +46,7 @@ void PostgresStore::forget_unknown_bundles(pqxx::transaction_base& transaction) 
   transaction.exec_params0(kRelease, claimer_, as_array(known));
 }
 
-// How much work a bundle may have of which so many are claimed; 0: none had better be claimed now.
+// The largest work in µs of each of `bundles` bundles that are claimed now; 0: claim none.
 std::int64_t PostgresStore::most_of_bundle(std::int64_t bundles) const {
   const std::int64_t most_us = share_.most_us();
   if (most_us == FairShare::kAny) return most_us;
@@ -122,7 +123,7 @@ Status PostgresStore::show_claimed(const Claimed& claimed,
     const auto epoch = unsigned_bits(row[1].as<std::int64_t>());
     const auto elements = unsigned_bits(row[5].as<std::int64_t>());
     const auto work_us = row[7].as<std::int64_t>();
-    Held& held = held_[id];  // where a claim of ours was lost, it is there already
+    Held& held = held_[id];  // exists already if the answer of an earlier claim was lost
     held_us_ += work_us - held.work_us;
     held = {row[0].as<std::int64_t>(), epoch, traits_of(text), elements, work_us};
     ASSAY_CHECK(visit(
@@ -132,7 +133,7 @@ Status PostgresStore::show_claimed(const Claimed& claimed,
   return {};
 }
 
-// How much this claimer has done since the last time.
+// Reports the work since the last call to `share_`.
 void PostgresStore::note_work() {
   share_.worked(now_us(), done_us_);
   done_us_ = 0;

@@ -1,4 +1,4 @@
-// A run in PostgreSQL: its connection, its tables and their version, its properties.
+// Opens a run in PostgreSQL: connection, tables and their version, properties.
 
 #include <fmt/format.h>
 #include <libpq-fe.h>
@@ -18,11 +18,11 @@ namespace {
 
 using namespace postgres;
 
-// One number for everybody who makes tables: two that begin a run at once do so one after the
-// other.
+// Key of the advisory lock under which tables are made, so that two claimers can start a run at
+// once.
 constexpr std::int64_t kMakingTables = 0x6173736179;  // "assay"
 
-// "node7:3f…": people see it where they look on.
+// "node7:3f…". Users see it in the list of holders.
 std::string claimer_name() {
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
@@ -34,30 +34,29 @@ std::string version_error(int version) {
   if (version > kSchemaVersion) {
     return fmt::format(
         "a newer assay made this database's tables (version {}, this assay knows {}); use that "
-        "one, "
-        "or another database",
+        "assay, or another database",
         version, kSchemaVersion);
   }
   if (version == kVersionWithoutFaults) {
     return fmt::format(
-        "an older assay made this database's tables (version {}, this assay has {}); upgrade them "
-        "once with `assay plan --store` or `assay work --store`",
+        "an older assay made this database's tables (version {}, this assay needs {}); upgrade "
+        "them with `assay plan --store` or `assay work --store`",
         version, kSchemaVersion);
   }
   return fmt::format(
-      "an assay that was never released made this database's tables (version {}, this assay has "
+      "an assay that was never released made this database's tables (version {}, this assay needs "
       "{}); use another schema (options=-csearch_path%3DNAME)",
       version, kSchemaVersion);
 }
 
-// How long libpq waits for a server that says nothing. Without these it waits for as long as the
-// kernel does, which is minutes; an address that has its own keeps it.
+// How long libpq waits for a server that does not answer. Without these limits it waits for
+// minutes, as long as the kernel does. A value in the address takes precedence.
 constexpr auto kLimits = std::to_array<std::pair<std::string_view, int>>({
-    {"connect_timeout", 10},      // seconds, with the log-in
+    {"connect_timeout", 10},      // seconds, including authentication
     {"keepalives_idle", 5},       // seconds
     {"keepalives_interval", 2},   // seconds
-    {"keepalives_count", 3},      // probes that may stay unanswered
-    {"tcp_user_timeout", 10000},  // milliseconds in which the peer acknowledges nothing
+    {"keepalives_count", 3},      // unanswered probes
+    {"tcp_user_timeout", 10000},  // milliseconds without an acknowledgement
 });
 constexpr int kKnowsUserTimeout = 120000;  // libpq 12
 
@@ -110,7 +109,7 @@ Status PostgresStore::connect() {
       pqxx::nontransaction(connection_->session)
           .exec0("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY");
     }
-    // Said a thousand times a second by a thousand workers: it takes longer to plan than to do.
+    // Many workers execute this statement very often, and planning it takes longer than running it.
     connection_->session.prepare("assay_record", fmt::format(kRecord, kWithTally, kAllRecorded));
     return {};
   });
@@ -123,7 +122,7 @@ Status PostgresStore::make_tables(StoreMode mode) {
     const bool known = work.exec1("SELECT to_regclass('assay_schema') IS NOT NULL")[0].as<bool>();
     if (!known && mode != StoreMode::create) {
       return usage_error(
-          "this database holds no run of assay; begin one with `assay plan --store`");
+          "this database holds no run of assay; start one with `assay plan --store`");
     }
     if (!known) {
       work.exec0(fmt::format(kSchema, kExpensiveUs));
@@ -139,7 +138,8 @@ Status PostgresStore::make_tables(StoreMode mode) {
   });
 }
 
-// Counts the faults of all results. Nothing else is recorded meanwhile.
+// Counts the faults of all results. kAddFaults has locked the tables, so no result is recorded
+// meanwhile.
 Status PostgresStore::upgrade(pqxx::transaction_base& work) {
   work.exec0(kAddFaults);
   Sums sums;
@@ -163,7 +163,7 @@ Status PostgresStore::set_property(std::string_view key, std::string_view value)
   return in_plan([&](pqxx::work& work) {
     work.exec_params0(
         "INSERT INTO property VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = $2",
-        as_text(key), as_text(value));
+        replace_bad_bytes(key), replace_bad_bytes(value));
   });
 }
 
@@ -171,9 +171,10 @@ Result<std::string> PostgresStore::agree_on(std::string_view key, std::string_vi
   std::string stands;
   ASSAY_CHECK(in_plan([&](pqxx::work& work) {
     work.exec_params0("INSERT INTO property VALUES ($1, $2) ON CONFLICT (key) DO NOTHING",
-                      as_text(key), as_text(value));
-    stands = work.exec_params1("SELECT value FROM property WHERE key = $1", as_text(key))[0]
-                 .as<std::string>();
+                      replace_bad_bytes(key), replace_bad_bytes(value));
+    stands =
+        work.exec_params1("SELECT value FROM property WHERE key = $1", replace_bad_bytes(key))[0]
+            .as<std::string>();
   }));
   return stands;
 }

@@ -1,11 +1,10 @@
-// How the cases of a plan get into PostgreSQL.
+// Writes the cases of a plan to PostgreSQL.
 //
-// They are cut into bundles here and written into their table as they come, so that the database
-// and who parses the corpus work side by side. A plan of up to kSorted cases is sorted first; a
-// larger one is cut by cost as it comes. Who plans is alone, so what is there already is read once.
+// Cases are cut into bundles here and sent while the corpus is still being parsed. A plan of up to
+// kSorted cases is sorted first; the cases of a larger one are cut by cost as they come. Only one
+// claimer plans at a time, so the existing cases are read once.
 
 #include <algorithm>
-#include <limits>
 #include <tuple>
 
 #include "store/bundles.h"
@@ -34,7 +33,7 @@ const Entry* find_id(const std::vector<Entry>& sorted, std::int64_t id) {
   return found != sorted.end() && found->id == id ? &*found : nullptr;
 }
 
-// What cases took in earlier runs: of single ones, and of kinds of cases.
+// Times of cases in earlier runs: of single cases, and of kinds of cases.
 struct Learned {
   std::vector<Took> cases;  // by id
   LearnedCosts kinds;
@@ -53,7 +52,7 @@ namespace {
 using namespace postgres;
 
 constexpr std::size_t kSorted = 100'000;
-constexpr std::size_t kAtOnce = 1'000;  // cases of a larger plan that are written together
+constexpr std::size_t kAtOnce = 1'000;  // cases of a larger plan that are sent together
 constexpr std::size_t kInvalidAtOnce = 10'000;
 constexpr int kReadAtOnce = 50'000;
 
@@ -98,8 +97,8 @@ Status read_learned(pqxx::work& work, Learned& learned) {
   });
 }
 
-// Takes the indexes of an empty table away; not while somebody else uses the table, and not where
-// the table is another's.
+// Drops the indexes of `planned`. False, and nothing is changed, if the table has cases, is in use,
+// or belongs to another user.
 bool bare_planned(pqxx::work& work) {
   if (!work.exec1(kMayBeBare)[0].as<bool>()) return false;
   try {
@@ -116,12 +115,12 @@ bool bare_planned(pqxx::work& work) {
 }  // namespace
 
 struct PostgresStore::Planning {
-  std::vector<Estimates> known;  // what is planned already, by id
+  std::vector<Estimates> known;  // cases that are planned already, by id
   Learned learned;
-  std::vector<Estimates> changed;  // estimates of known ones that are others than before
+  std::vector<Estimates> changed;  // known cases whose estimates have changed
   std::int64_t first_bundle = 0;
-  bool bare = false;                   // the table has no indexes meanwhile
-  std::optional<BundleCutter> cutter;  // of a plan that is too large to be sorted
+  bool bare = false;                   // the table has no indexes until the plan is written
+  std::optional<BundleCutter> cutter;  // for a plan that is too large to sort
 };
 
 void PostgresStore::PlanningDeleter::operator()(Planning* planning) const {
@@ -140,7 +139,7 @@ Status PostgresStore::add_case(const StoredCase& added) {
   return added_.size() < (streams ? kAtOnce : kSorted) ? Status() : stream_added();
 }
 
-// What a plan has to know, once in its transaction.
+// Reads what a plan must know, once in its transaction.
 Status PostgresStore::prepare_planning() {
   if (planning_) return {};
   ASSAY_CHECK(begin_planning());
@@ -158,7 +157,7 @@ Status PostgresStore::prepare_planning() {
   return {};
 }
 
-// Of `added_` only what is new stays there, with what the cases are known to take.
+// Removes known cases from `added_`, and sets the expected work of the others.
 void PostgresStore::keep_new() {
   std::erase_if(added_, [this](const Added& each) {
     const Estimates* known = find_id(planning_->known, each.id);
@@ -175,14 +174,14 @@ void PostgresStore::keep_new() {
   }
 }
 
-// Of all that was added and is not yet sent.
+// The expected work of `added_`.
 std::int64_t PostgresStore::work_us() const {
   std::int64_t all = 0;
   for (const Added& each : added_) all += each.work_us;
   return all;
 }
 
-// Microseconds of work in a bundle: fewer where there would be too few bundles for many workers.
+// The work of a bundle in µs: less for a small plan, so that it has bundles for many workers.
 std::int64_t PostgresStore::bundle_us() const {
   return std::min(std::int64_t{options_.bundle.count()},
                   (work_us() + options_.least_bundles - 1) / options_.least_bundles);
@@ -206,7 +205,7 @@ Status PostgresStore::write_added(const std::function<std::int64_t(std::int64_t)
   });
 }
 
-// In the order in which the cases come. The stream of rows stays open for more.
+// Sends `added_` without sorting. The stream of rows stays open for more cases.
 Status PostgresStore::stream_added() {
   ASSAY_CHECK(prepare_planning());
   keep_new();
@@ -214,7 +213,7 @@ Status PostgresStore::stream_added() {
   return write_added([this](std::int64_t us) { return planning_->cutter->place(us); });
 }
 
-// Everything that was added gets into its tables. What was read stays known until the commit.
+// Sends all added cases, their bundles and the invalid lines. Ends the planning.
 Status PostgresStore::place_added() {
   ASSAY_CHECK(flush_invalid());
   if (added_.empty() && !planning_) return {};
@@ -278,7 +277,8 @@ Status PostgresStore::flush_invalid() {
   ASSAY_CHECK(in_plan([this](pqxx::work& work) {
     pqxx::stream_to rows(work, "invalid", std::vector<std::string>{"place", "text", "message"});
     for (const InvalidLine& line : invalid_) {
-      rows << std::make_tuple(as_text(line.where), as_text(line.text), as_text(line.message));
+      rows << std::make_tuple(replace_bad_bytes(line.where), replace_bad_bytes(line.text),
+                              replace_bad_bytes(line.message));
     }
     rows.complete();
   }));
@@ -286,7 +286,7 @@ Status PostgresStore::flush_invalid() {
   return {};
 }
 
-// The first thing that a plan does. From here on it is alone.
+// A plan calls this first. From here on it holds the lock of kPlanAlone.
 Status PostgresStore::forget_invalid() {
   invalid_.clear();
   ASSAY_CHECK(begin_planning());

@@ -1,7 +1,6 @@
-// What reports read of a run in PostgreSQL.
+// Reads a run in PostgreSQL for reports.
 
 #include <fmt/format.h>
-#include <libpq-fe.h>
 
 #include <algorithm>
 
@@ -13,7 +12,7 @@ namespace {
 
 using namespace postgres;
 
-// Of another run so many results are counted, and what they are is taken for all.
+// The outcomes of another run are extrapolated from about this many results.
 constexpr double kCountedResults = 200'000;
 
 Result<Tally> tally_in(pqxx::work& work, const std::string& query) {
@@ -24,7 +23,7 @@ Result<Tally> tally_in(pqxx::work& work, const std::string& query) {
   return tally;
 }
 
-// A run in a schema with about so many results.
+// The totals of the run in a schema that has about `results` results.
 Result<RunTotals> totals_of(pqxx::work& work, const std::string& schema, double results) {
   RunTotals totals;
   totals.name = schema;
@@ -138,10 +137,10 @@ Result<Tally> PostgresStore::tally() {
   return found;
 }
 
-// Numbers of results are given out in one order and committed in another. Who takes one has a
-// transaction already, since it has locked its bundle before, and holds its lock until what it
-// wrote can be seen. So when all are over that were under way after a number was seen, nothing is
-// to come up to that number.
+// Sequence numbers are assigned in one order and committed in another. A writer locks its bundle
+// before it takes a number, so it already has a transaction id, and keeps it until its rows are
+// visible. When all transactions have ended that were open after a number was seen, no new result
+// can get that number or a lower one.
 void PostgresStore::see_newest(pqxx::transaction_base& work) {
   const auto newest = work.exec1(kNewest)[0].as<std::int64_t>();
   std::set<std::int64_t> under_way;
@@ -201,17 +200,6 @@ Result<std::string> PostgresStore::run_name() {
     return {};
   }));
   return name;
-}
-
-bool PostgresStore::has_password(std::string_view address) {
-  const std::string text(address);
-  const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> options(
-      PQconninfoParse(text.c_str(), nullptr), &PQconninfoFree);
-  for (const PQconninfoOption* option = options.get(); option != nullptr && option->keyword;
-       ++option) {
-    if (option->val != nullptr && std::string_view(option->keyword) == "password") return true;
-  }
-  return false;
 }
 
 }  // namespace assay

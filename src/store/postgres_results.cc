@@ -1,4 +1,4 @@
-// How results get into PostgreSQL: cases, their bundles and the run's sums in one transaction.
+// Writes results to PostgreSQL: cases, their bundles and the run's sums in one transaction.
 
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 using namespace postgres;
 
-// What PostgreSQL reads as an array.
+// Builds an SQL array of numbers or quoted texts.
 class ArrayText {
  public:
   void add(std::int64_t number) {
@@ -87,12 +87,12 @@ bool PostgresStore::has_results() const {
                                         [](const auto& each) { return each.second.left == 0; });
 }
 
-// $1 to $16 of kRecord.
+// The parameters $1 to $16 of kRecord.
 struct PostgresStore::Results {
   std::array<std::string, 12> of_cases;
   std::string records;
   std::array<std::string, 3> of_bundles;
-  bool empty = true;  // nothing is to be written
+  bool empty = true;  // there is nothing to write
 
   template <typename Transaction, typename... More>
   auto exec(const Transaction& transaction, const More&... more) const {
@@ -113,7 +113,8 @@ PostgresStore::Results PostgresStore::gathered() const {
       sizes;
   RecordPacker packer;
   Results results;
-  std::map<std::int64_t, std::uint64_t> touched;  // in order: who locks bundles does it so
+  // Epochs by bundle, ordered because all claimers lock bundles in this order.
+  std::map<std::int64_t, std::uint64_t> touched;
   for (const Ended& each : ended_) {
     touched[each.held.bundle] = each.held.epoch;
     ids.add(signed_bits(each.id));
@@ -121,12 +122,12 @@ PostgresStore::Results PostgresStore::gathered() const {
     outcomes.add(std::string(name(each.verdict.outcome)));
     mismatches.add(std::int64_t{each.verdict.mismatch});
     flags.add(std::int64_t{each.verdict.flags});
-    lanes.add(as_text(each.verdict.lane));
-    messages.add(as_text(each.verdict.message));
+    lanes.add(replace_bad_bytes(each.verdict.lane));
+    messages.add(replace_bad_bytes(each.verdict.message));
     attempts.add(std::int64_t{each.attempts});
     at_ms.add(each.finished_ms);
     took_us.add(each.took_us);
-    faults.add(as_text(faults_text(each.verdict.faults)));
+    faults.add(replace_bad_bytes(faults_text(each.verdict.faults)));
     const std::vector<std::uint8_t> record = packer.pack(each.record);
     sizes.add(static_cast<std::int64_t>(record.size()));
     results.records.append(record.begin(), record.end());
@@ -149,8 +150,7 @@ PostgresStore::Results PostgresStore::gathered() const {
   return results;
 }
 
-// One statement, which is the whole transaction where there is no other. False: not every case can
-// be recorded, and nothing was.
+// Records all results with one statement. False if not every case can be recorded; then none was.
 bool PostgresStore::write_all(pqxx::transaction_base& transaction, const Results& results) {
   Sums sums;
   for (const Ended& each : ended_) sums.add(each);
@@ -169,7 +169,7 @@ bool PostgresStore::write_all(pqxx::transaction_base& transaction, const Results
   return true;
 }
 
-// Those that can be recorded, and behind them what they do to the sums.
+// Records the results that can be recorded, then adds their sums.
 void PostgresStore::write_some(pqxx::transaction_base& transaction, const Results& results) {
   const auto row = results.exec([&](const auto&... values) {
     return transaction.exec_params1(fmt::format(kRecord, "", kWhichRecorded), values...);
@@ -221,8 +221,9 @@ Status PostgresStore::write_results() {
   });
 }
 
-// About as often as so many characters were written by all claimers together. Rows that others
-// write meanwhile stay as they are. Where it fails, another one will do it.
+// Replaces the rows of `tally` by their sum, at random: about once for every `tally_characters`
+// that all claimers together write. Rows that others write meanwhile stay as they are. If it fails,
+// another claimer will do it.
 void PostgresStore::add_up_tally() {
   std::size_t written = 0;
   for (const Ended& each : ended_) written += 100 + each.held.traits.api.size();
@@ -242,9 +243,9 @@ void PostgresStore::add_up_tally() {
   });
 }
 
-// A plan that is lost with its connection is an error: nobody knows its cases any more. Results are
-// kept until they are written; one that was written although the answer got lost is fenced the
-// second time.
+// A plan that is lost with its connection is an error, because its cases were already dropped here.
+// Results are kept until they are written. A result that was written although the answer got lost
+// is dropped when it is written again.
 Status PostgresStore::commit() {
   ASSAY_CHECK(place_added());
   if (!connection_->plan && !has_results()) return {};

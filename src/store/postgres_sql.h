@@ -1,26 +1,26 @@
 #pragma once
 
-// The tables of a run in PostgreSQL, and what is asked of them.
+// The tables of a run in PostgreSQL, and the SQL statements that use them.
 //
-// Claimers take bundles: cases that are handed out together. A claim changes one row, however many
-// cases its bundle has, and a case that has come to something is one new row in `finished`, which
-// is written only while the epoch of its bundle still is the one that it was claimed with.
+// Claimers take bundles of cases. A claim changes one row, however many cases its bundle has. A
+// case that has a verdict is one new row in `finished`. It is written only if its bundle still has
+// the epoch with which it was claimed.
 
 namespace assay::postgres {
 
 inline constexpr int kSchemaVersion = 7;
-inline constexpr int kVersionWithoutFaults = 6;  // a writer upgrades it
+inline constexpr int kVersionWithoutFaults = 6;  // the first claimer that writes upgrades it
 
-// A result's number has no default, and neither have the sums: an older assay that still writes
-// here is refused, because it would not write everything.
+// `finished.sequence` and the sums have no default. An older assay that still writes here therefore
+// fails, because it would leave them out.
 //
-// `tally` is added up to the run's sums (Tally::text()) and to what its cases took
-// (LearnedCosts::text()): each commit of results adds a row, so that no claimer waits for another,
-// and now and then all rows become one. A plan reads the costs, and of `finished` only the cases
-// that took {0} microseconds and more.
+// The rows of `tally` add up to the run's sums (Tally::text()) and learned costs
+// (LearnedCosts::text()). Each commit of results adds a row, so that no claimer waits for another;
+// now and then a claimer replaces all rows by their sum. A plan reads the costs, and from
+// `finished` only the cases that took {0} µs or more.
 //
-// `work_us` is the expected work of a bundle, `left_us` the work of this bundle and of all that are
-// claimed after it; 0: not known.
+// `bundle.work_us` is the expected work of a bundle, `left_us` that of the bundle and of all
+// bundles that are claimed after it; 0: not known.
 inline constexpr const char* kSchema = R"sql(
 CREATE TABLE assay_schema (version integer NOT NULL);
 CREATE TABLE property (key text PRIMARY KEY, value text NOT NULL);
@@ -52,7 +52,7 @@ ALTER TABLE finished ALTER faults DROP DEFAULT;
 DROP INDEX finished_told
 )sql";
 
-// Of planned cases. Where the first cases come by millions, these are made after them.
+// The indexes of `planned`. A large first plan creates them after it has inserted its cases.
 inline constexpr const char* kPlannedIndexes = R"sql(
 ALTER TABLE planned ADD CONSTRAINT planned_pkey PRIMARY KEY (id);
 CREATE INDEX planned_bundle ON planned (bundle);
@@ -62,19 +62,19 @@ ALTER TABLE planned DROP CONSTRAINT planned_pkey;
 DROP INDEX planned_bundle;
 )sql";
 
-// Of a connection that has added cases: which they are.
+// The cases that this connection has added.
 inline constexpr const char* kMineTable =
     "CREATE TEMPORARY TABLE IF NOT EXISTS mine (id bigint PRIMARY KEY, bundle bigint)";
 
 // ---- planning ----
 
-// Those who plan the same run do so one after the other.
+// Lets one plan of a run at a time proceed.
 inline constexpr const char* kPlanAlone =
     "SELECT pg_advisory_xact_lock(hashtext('assay plan'), hashtext(current_schema()))";
 
-// Two queries of what cases took in every run of this database that we may read, each NULL where
-// there is none: of single cases (the expensive ones; all of a run that keeps no sums), and of the
-// sums. {0} microseconds and more are expensive.
+// Gives two queries, each NULL if no run provides it: the times of single cases, and the learned
+// costs, in all runs of this database that the user may read. The first covers the cases that took
+// {0} µs or more, and all cases of a run that keeps no sums.
 inline constexpr const char* kEarlierRuns = R"sql(
 SELECT string_agg(format('SELECT id, took_us FROM %I.finished WHERE took_us >= %s', nspname,
                          CASE WHEN sums THEN {0} ELSE 1 END), ' UNION ALL '),
@@ -90,13 +90,13 @@ FROM (SELECT nspname, EXISTS (SELECT FROM pg_attribute WHERE attrelid = tally AN
            ) AS runs) AS known
 )sql";
 
-// Whether nothing is planned, by tables that are ours to change.
+// Whether nothing is planned yet, and the table `planned` belongs to this user.
 inline constexpr const char* kMayBeBare = R"sql(
 SELECT NOT EXISTS (SELECT FROM planned) AND pg_has_role(relowner, 'MEMBER')
 FROM pg_class WHERE oid = 'planned'::regclass
 )sql";
 
-// {} is the first of these queries.
+// {} is the first query of kEarlierRuns.
 inline constexpr const char* kLearnedOfEach =
     "SELECT id, avg(took_us)::bigint FROM ({}) AS earlier GROUP BY id";
 
@@ -104,7 +104,7 @@ inline constexpr const char* kNewEstimates = R"sql(
 UPDATE planned p SET elements = c.elements, bytes = c.bytes FROM changed c WHERE p.id = c.id
 )sql";
 
-// Gives what is forgotten, in the columns of finished_rows().
+// Removes results and gives them, in the columns of finished_rows().
 inline constexpr const char* kForget = R"sql(
 WITH gone AS (DELETE FROM finished WHERE outcome = $1 RETURNING *),
      again AS (SELECT bundle, count(*) AS cases FROM planned JOIN gone USING (id) GROUP BY bundle),
@@ -117,12 +117,12 @@ FROM gone f JOIN planned p USING (id)
 
 // ---- leases ----
 
-// Cases of {2} bundles, each row with its bundle's number and new epoch and what work was left
-// then; a bundle of which nothing is left is one row without a case. A bundle that nobody had
-// before has no finished cases. {0} and {1} are conditions on bundles and cases; $1 to $3 the
-// parameters for who claims, for how many milliseconds, and how much work a bundle may have; {3} is
-// kFirst or kLast. OFFSET 0 makes it look up bundle by bundle, however many bundles it thinks that
-// there will be.
+// Claims {2} bundles: free ones, and those whose lease has expired. Each row is a case with its
+// bundle's number, new epoch and `left_us`; a bundle without unfinished cases gives one row without
+// a case. A bundle in its first epoch has no finished cases, so they are not looked up.
+// $1: the claimer; $2: milliseconds of the lease; $3: the largest work of a bundle in µs.
+// {0} and {1}: conditions on bundles and cases; {3}: kFirst or kLast. OFFSET 0 keeps the planner
+// from joining all cases: it looks cases up bundle by bundle, whatever it estimates.
 inline constexpr const char* kClaim = R"sql(
 WITH free AS (SELECT number, rank FROM bundle
               WHERE NOT done AND claimer IS NULL AND work_us <= $3 {0}
@@ -142,10 +142,10 @@ SELECT number, epoch, left_us, p.* FROM taken LEFT JOIN LATERAL
    OFFSET 0) AS p ON true
 ORDER BY number, work_us DESC, id
 )sql";
-// The most expensive bundles, or the smallest of those that are kept for the end.
+// The order of a claim: the most expensive bundles first, or the last bundles of a plan first.
 inline constexpr const char* kFirst = "rank DESC, number";
 inline constexpr const char* kLast = "rank, number DESC";
-// What is left to be claimed.
+// The work that nobody has claimed yet.
 inline constexpr const char* kLeft = R"sql(
 SELECT coalesce((SELECT left_us FROM bundle WHERE NOT done AND claimer IS NULL
                  ORDER BY rank DESC, number LIMIT 1), 0)
@@ -153,7 +153,7 @@ SELECT coalesce((SELECT left_us FROM bundle WHERE NOT done AND claimer IS NULL
 inline constexpr const char* kBundleIsMine = "AND number IN (SELECT bundle FROM mine)";
 inline constexpr const char* kCaseIsMine = "AND id IN (SELECT id FROM mine)";
 
-// Bundles that this claimer might yet get. {} is a condition on bundles.
+// Whether this claimer might still get a bundle. {0} is a condition on bundles.
 inline constexpr const char* kHeldElsewhere =
     "SELECT EXISTS (SELECT FROM bundle WHERE NOT done AND claimer IS NULL {0}) OR "
     "EXISTS (SELECT FROM bundle WHERE NOT done AND claimer <> $1 {0})";
@@ -163,18 +163,21 @@ UPDATE bundle SET held_until = now() + $2 * interval '1 ms'
 WHERE number = ANY ($3::bigint[]) AND claimer = $1 AND NOT done
 )sql";
 
-// All but the bundles of $2.
+// Releases all bundles of the claimer $1 except $2.
 inline constexpr const char* kRelease =
     "UPDATE bundle SET claimer = NULL, held_until = NULL "
     "WHERE claimer = $1 AND NOT done AND number <> ALL ($2::bigint[])";
 
-// Records cases and settles their bundles at once; says how many cases were recorded. Of bundles
-// ($14 to $16: number, epoch, whether this claimer has ended all that it was given) only those
-// count whose epoch is still ours. One that has no case left is done; else one that was ended is
-// for others to claim. Records are pieces of $13. A commit of results does not wait for the disk: a
-// database that crashes may lose those of its last second, with what they did to their bundles, and
-// their cases run again. Claims and plans do wait. {0} and {1} are one of the two ways of the sums
-// below.
+// Records results and updates their bundles in one statement.
+//
+// $1 to $12: columns of the cases; $13: all records, one after another. $14 to $16: the bundles'
+// numbers, epochs, and whether this claimer has finished all cases that it was given of the bundle.
+// Bundles with another epoch, and their cases, are skipped. A bundle without unfinished cases is
+// done; otherwise, if the claimer has finished its cases, others can claim the bundle.
+//
+// The commit does not wait for the disk. A database that crashes may lose the results of its last
+// second together with their changes to bundles; these cases run again. Claims and plans do wait.
+// {0} and {1}: kWithTally and kAllRecorded, or "" and kWhichRecorded.
 inline constexpr const char* kRecord = R"sql(
 WITH ended AS MATERIALIZED (
        SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::integer[], $5::integer[],
@@ -206,17 +209,17 @@ WITH ended AS MATERIALIZED (
        FROM ours LEFT JOIN less ON in_bundle = our WHERE number = our){0}
 SELECT {1}, set_config('synchronous_commit', 'off', true) FROM recorded
 )sql";
-// All or nothing: $17 is what these cases do to the sums if each of them is recorded, $18 what they
-// took, and $19 how many they are. If one is not, it divides by zero, and nothing has happened.
+// Records all cases or none. $17: what the cases add to the sums; $18: their learned costs; $19:
+// their number. If fewer are recorded, the statement divides by zero and is rolled back.
 inline constexpr const char* kWithTally =
     ", summed AS (INSERT INTO tally (changes, costs) SELECT $17::text, $18::text WHERE $17 <> '')";
 inline constexpr const char* kAllRecorded = "count(*) / (count(*) = $19::bigint)::integer";
 inline constexpr const char* kNotAllRecorded = "22012";  // SQLSTATE
-// As many as can be: says which, so that their sums can be written behind it.
+// Records the cases that it can, and gives their ids, so that kWriteTally can add their sums.
 inline constexpr const char* kWhichRecorded = "coalesce(array_agg(id), '{}')";
 inline constexpr const char* kWriteTally = "INSERT INTO tally (changes, costs) VALUES ($1, $2)";
 
-// Only one at a time tries to make one row of all.
+// Taken by the claimer that replaces all rows of `tally` by their sum.
 inline constexpr const char* kTallyIsFree =
     "SELECT pg_try_advisory_xact_lock(hashtext('assay tally'), hashtext(current_schema()))";
 inline constexpr const char* kTakeTally =
@@ -243,7 +246,7 @@ FROM bundle WHERE NOT done AND claimer IS NOT NULL GROUP BY claimer ORDER BY cla
 inline constexpr const char* kUnfinishedCount =
     "SELECT coalesce(sum(left_over), 0)::bigint FROM bundle WHERE NOT done";
 
-// The other runs of this database that we may read, and about how many cases have finished in each.
+// The other runs of this database that the user may read, and an estimate of their finished cases.
 inline constexpr const char* kOtherRuns = R"sql(
 SELECT nspname, greatest(reltuples, 0)::float8
 FROM pg_namespace n JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = 'finished'
@@ -253,7 +256,7 @@ WHERE to_regclass(format('%I.assay_schema', nspname)) IS NOT NULL AND nspname <>
   AND has_table_privilege(format('%I.property', nspname), 'SELECT')
 )sql";
 inline constexpr const char* kCurrentRun = "SELECT current_schema()";
-// {0} is a schema, {1} percent of the table.
+// {0}: the schema; {1}: the percentage of rows that is read.
 inline constexpr const char* kTotals =
     "SELECT outcome, count(*), max(at_ms) FROM {0}.finished TABLESAMPLE SYSTEM ({1}) GROUP BY 1";
 inline constexpr const char* kTallyOf = "SELECT changes FROM {}.tally";
@@ -262,14 +265,14 @@ SELECT coalesce(has_table_privilege(to_regclass(format('%I.tally', $1::text)), '
 )sql";
 inline constexpr const char* kPropertiesOf = "SELECT key, value FROM {}.property";
 
-// The highest number of a result, and which transactions of others that write are under way.
+// The highest sequence number of a result, and the open transactions of other writers.
 inline constexpr const char* kNewest = "SELECT coalesce(max(sequence), 0) FROM finished";
 inline constexpr const char* kUnderWay =
     "SELECT transactionid::text::bigint FROM pg_locks WHERE locktype = 'transactionid' "
     "AND mode = 'ExclusiveLock' AND granted AND pid <> pg_backend_pid()";
 
-// Cases to look at behind the place $1 and up to $6: those that have an outcome of $3, and where $4
-// says so those of an outcome of $5 that have a flag. {} is kIsListed.
+// Up to $2 listed cases with a sequence number above $1 and at most $6: those with an outcome of $3
+// and, if $4, those with an outcome of $5 and a flag. {0} is is_listed().
 inline constexpr const char* kListedAfter = R"sql(
 SELECT f.sequence, f.id, p.text, f.outcome, mismatch, flags, lane, message, attempts, at_ms, took_us,
        faults, record

@@ -2,13 +2,12 @@
 
 // A run in a PostgreSQL database, with any number of claimers on any number of machines.
 //
-// Cases are planned in bundles of some seconds of expected work, the most expensive ones first;
-// what cases of their kind took in earlier runs of the same database is what they are expected to
-// take. A claim takes bundles with FOR UPDATE SKIP LOCKED, so claimers never wait for each other,
-// and raises their epoch. What has come of cases is gathered here and written by commit() in one
-// transaction, which records a case only if its bundle's epoch still holds: a claimer that was cut
-// off and comes back changes nothing. Leases end by the database's clock alone, so the clocks of
-// workers do not matter.
+// A plan cuts its cases into bundles with a few seconds of expected work, the most expensive cases
+// first. The expected work comes from earlier runs in the same database. A claim takes bundles with
+// FOR UPDATE SKIP LOCKED, so claimers never wait for each other, and raises their epoch. The store
+// gathers results, and commit() writes them in one transaction. It records a case only if its
+// bundle still has the epoch of the claim, so a claimer that was cut off and returns changes
+// nothing. Leases end by the database's clock, so the clocks of workers do not matter.
 
 #include <chrono>
 #include <memory>
@@ -34,29 +33,28 @@ class PostgresStore final : public Store {
  public:
   struct Options {
     std::chrono::milliseconds lease_time{30'000};
-    std::chrono::microseconds bundle{2'000'000};  // expected work that is handed out at once
-    int least_bundles = 256;  // of a plan; a small one is cut finer, so that many can work on it
-    // How long a database may be away, or its disk full, before that is an error.
+    std::chrono::microseconds bundle{2'000'000};  // expected work of one bundle
+    int least_bundles = 256;  // a small plan is cut finer, so that many claimers can work on it
+    // How long the database may be unreachable, or its disk full, before that is an error.
     std::chrono::milliseconds patience{120'000};
-    std::size_t tally_characters = 8'000'000;  // of sums that are added up at once, about
-    FairShare share;         // what is known already of how fast this claimer and all others are
-    bool read_only = false;  // the database itself refuses to write anything
+    std::size_t tally_characters = 8'000'000;  // of sums after which rows are added up, about
+    FairShare share;                           // speeds that are known already
+    bool read_only = false;                    // makes the database refuse writes
   };
-  // Who works on the run.
+  // A claimer that holds bundles.
   struct Holder {
     std::string claimer;  // "HOST:…"
     std::int64_t bundles = 0;
-    std::int64_t cases = 0;   // that have not ended
-    double seconds_left = 0;  // of its leases, if it does not renew them
+    std::int64_t cases = 0;   // unfinished
+    double seconds_left = 0;  // until its leases end, unless it renews them
   };
 
-  // Whether that is the address of a database: "postgresql://…". Passwords come by libpq's usual
-  // means (PGPASSFILE, ~/.pgpass); the schema by its parameter options=-csearch_path=NAME.
+  // Whether `where` is a database address: "postgresql://…". Passwords come from PGPASSFILE or
+  // ~/.pgpass, the schema from the address's parameter options=-csearch_path=NAME.
   static bool is_address(std::string_view where);
-  static bool has_password(std::string_view address);
 
-  // Opens the run in this database, or makes its tables. The schema of the version before is
-  // upgraded, unless the store only reads; other versions are refused.
+  // Opens the run in this database; with StoreMode::create it makes missing tables. Upgrades tables
+  // of the version before unless the store only reads. An error for other versions.
   static Result<std::unique_ptr<PostgresStore>> open(std::string address, StoreMode mode,
                                                      Options options);
   static Result<std::unique_ptr<PostgresStore>> open(std::string address, StoreMode mode) {
@@ -68,14 +66,14 @@ class PostgresStore final : public Store {
   Status set_property(std::string_view key, std::string_view value) override;
   Result<std::string> agree_on(std::string_view key, std::string_view value) override;
 
-  // A case is added once between two commits.
+  // Between two commits, each case may be added once.
   Status add_case(const StoredCase& added) override;
   Status add_invalid(const InvalidLine& line) override;
   Status forget_invalid() override;
   Result<std::int64_t> forget_finished(std::span<const Outcome> outcomes) override;
   std::uint64_t added() const override { return new_cases_; }
 
-  // Most expensive first. What was written before becomes durable with it.
+  // Commits first, then claims the most expensive bundles.
   Result<Supply> claim(std::size_t bundles,
                        const std::function<Status(const ClaimedCase&)>& visit) override;
   std::optional<std::chrono::milliseconds> lease_time() const override {
@@ -83,12 +81,12 @@ class PostgresStore final : public Store {
   }
   Status renew() override;
   Status release_all() override;
-  // True while this claimer believes that it holds the case; commit() has the last word.
+  // True as far as this claimer knows; commit() drops the result if the lease is no longer valid.
   Result<bool> finish(const Lease& lease, const FinishedCase& finished) override;
-  // Waits for a database that is away, as long as the options say. One that crashes may lose the
+  // Waits up to Options::patience for an unreachable database. A database that crashes may lose the
   // results of its last second; these cases run again.
   Status commit() override;
-  // So that visits take about a hundredth of a claimer's time; at most a third of the lease.
+  // Visits take about a hundredth of a claimer's time. At most a third of the lease time.
   std::chrono::milliseconds pace() const override { return pace_.between_visits(); }
 
   Status each_finished_id(const std::function<void(std::uint64_t)>& visit) override;
@@ -97,30 +95,32 @@ class PostgresStore final : public Store {
   Status each_invalid(const std::function<Status(const InvalidLine&)>& visit) override;
   Result<StoreCounts> counts() override;
   Result<Tally> tally() override;
-  // Quick, however many cases there are.
+  // Reads the bundles, not the cases, so it is fast for runs of any size.
   Result<std::uint64_t> unfinished() override;
 
   Result<std::vector<RunTotals>> other_runs() override;
   Result<std::string> run_name() override;
 
-  // ---- for those who look on while others work ----
+  // ---- watching a run while claimers work on it ----
 
+  // The claimers that hold bundles.
   Result<std::vector<Holder>> holders();
-  // Up to `most` cases behind the place `after` (0: the beginning) that have failed, and with
-  // `flagged` those that passed with a flag, in an order in which none can be missed; gives the
-  // place of the last one.
+  // Calls `visit` with up to `most` failed cases after the position `after` (0: from the start)
+  // and, with `flagged`, passes with a flag. Gives the position of the last one, for the next call.
+  // The order guarantees that a caller misses no case, also not one that commits late.
   Result<std::int64_t> each_listed_after(std::int64_t after, int most, bool flagged,
                                          const std::function<void(const FinishedCase&)>& visit);
 
-  // Results that commit() dropped, because their lease was no longer valid.
+  // The number of results that commit() dropped because their lease was no longer valid.
   std::uint64_t fenced() const { return fenced_; }
 
  private:
   struct Connection;
   struct Bundle {
     std::uint64_t epoch = 0;
-    std::size_t left = 0;  // cases that this claimer was given and has not ended
+    std::size_t left = 0;  // cases that this claimer was given and has not finished
   };
+  // A claimed case that has not finished.
   struct Held {
     std::int64_t bundle = 0;
     std::uint64_t epoch = 0;
@@ -128,6 +128,7 @@ class PostgresStore final : public Store {
     std::uint64_t elements = 0;
     std::int64_t work_us = 0;  // expected
   };
+  // A finished case that is not written yet.
   struct Ended {
     std::uint64_t id = 0;
     Held held;
@@ -139,19 +140,21 @@ class PostgresStore final : public Store {
 
     FinishedCase finished() const;
   };
-  struct Results;  // as they are written
+  struct Results;  // finished cases as parameters of a statement
   struct Claimed;
   struct ClaimTerms {
     std::int64_t bundles = 1;
-    std::int64_t most_us = 0;     // of expected work in each of them
-    const char* order = nullptr;  // of which the first are taken
+    std::int64_t most_us = 0;     // the largest expected work of a bundle
+    const char* order = nullptr;  // kFirst or kLast
   };
-  struct Sums {  // of cases that were recorded
+  // What recorded cases add to the table `tally`.
+  struct Sums {
     Tally tally;
     LearnedCosts costs;
 
     void add(const Ended& ended);
   };
+  // A planned case that is not sent yet.
   struct Added {
     std::int64_t id = 0;
     std::string text;
@@ -160,9 +163,10 @@ class PostgresStore final : public Store {
     std::int64_t work_us = 0;
   };
 
+  // The newest result at some moment.
   struct Newest {
-    std::int64_t sequence = 0;         // of a result
-    std::set<std::int64_t> under_way;  // transactions, when it was seen
+    std::int64_t sequence = 0;
+    std::set<std::int64_t> under_way;  // transactions that were open then and still are
   };
 
   struct Planning;
@@ -215,20 +219,19 @@ class PostgresStore final : public Store {
   Options options_;
   std::string claimer_;
   std::unique_ptr<Connection> connection_;
-  std::vector<Added> added_;          // not yet sent
-  std::vector<InvalidLine> invalid_;  // likewise
+  std::vector<Added> added_;
+  std::vector<InvalidLine> invalid_;  // not sent yet
   std::unique_ptr<Planning, PlanningDeleter> planning_;
-  std::vector<std::int64_t>
-      mine_;                     // all that were added: where there are any, only these are claimed
-  std::uint64_t new_cases_ = 0;  // of these
-  std::vector<Ended> ended_;     // not yet written
-  std::unordered_map<std::uint64_t, Held> held_;      // by case
-  std::unordered_map<std::int64_t, Bundle> bundles_;  // of these cases
-  std::int64_t held_us_ = 0;                          // expected work of these cases
-  std::int64_t done_us_ = 0;  // and of those that have ended since `share_` was told
+  std::vector<std::int64_t> mine_;  // all added cases; if there are any, only these are claimed
+  std::uint64_t new_cases_ = 0;     // of mine_
+  std::vector<Ended> ended_;
+  std::unordered_map<std::uint64_t, Held> held_;      // by case id
+  std::unordered_map<std::int64_t, Bundle> bundles_;  // by number
+  std::int64_t held_us_ = 0;                          // expected work of held_
+  std::int64_t done_us_ = 0;  // expected work of cases finished since the last share_.worked()
   FairShare share_;
-  std::optional<Newest> newest_;  // whose transactions are not all over
-  std::int64_t complete_to_ = 0;  // no result comes any more with such a number or a lower one
+  std::optional<Newest> newest_;  // see see_newest()
+  std::int64_t complete_to_ = 0;  // no new result will get this sequence number or a lower one
   std::uint64_t fenced_ = 0;
   int version_ = 0;  // of the tables
   VisitPace pace_;

@@ -1,14 +1,15 @@
 #pragma once
 
-// src/store/record.dict: what records have in common, for Zstandard. tools/train-record-dictionary
-// made it from a run. Stored records name it by its number, so it never changes; a better one gets
-// another file and number.
+// The Zstandard dictionary in src/store/record.dict, which tools/train-record-dictionary made from
+// the records of a run. Stored records refer to it by its number, so it must never change. A better
+// dictionary needs another file and number.
 
 #include <cstdint>
 #include <span>
 
 namespace assay {
 
+// The bytes of the dictionary.
 std::span<const std::uint8_t> record_dictionary();
 
 }  // namespace assay

@@ -10,12 +10,12 @@
 namespace assay {
 namespace {
 
-// Level 1 packs a record to a twelfth of its size; level 9 saves another sixth at a fifth of the
-// speed.
+// Level 1 compresses a record to a twelfth of its size. Level 9 saves another sixth of that, at a
+// fifth of the speed.
 constexpr int kLevel = 1;
 constexpr std::uint64_t kMostRecordBytes = std::uint64_t{64} << 20;
 
-// Made once in a process: making a dictionary takes as long as packing some hundred records.
+// Made once per process: making a dictionary takes as long as packing some hundred records.
 const ZSTD_CDict& packing_dictionary() {
   static ZSTD_CDict* const made =
       ZSTD_createCDict(record_dictionary().data(), record_dictionary().size(), kLevel);
@@ -49,7 +49,8 @@ std::vector<std::uint8_t> RecordPacker::pack(std::span<const std::uint8_t> recor
   const std::size_t size =
       ZSTD_compress_usingCDict(context_.get(), packed.data(), packed.size(), record.data(),
                                record.size(), &packing_dictionary());
-  // Packing into enough room fails only without memory; a plain record can be read as well.
+  // Compression into a large enough buffer fails only if memory runs out. Unpacking accepts a plain
+  // record.
   if (ZSTD_isError(size) != 0) return {record.begin(), record.end()};
   packed.resize(size);
   return packed;
@@ -68,14 +69,15 @@ Result<std::span<const std::uint8_t>> RecordUnpacker::unpack(std::span<const std
     return record_;
   }
   const unsigned long long size = ZSTD_getFrameContentSize(packed.data(), packed.size());
-  if (size > kMostRecordBytes) return fail("a stored record is damaged: it has no sensible size");
+  if (size > kMostRecordBytes)
+    return fail("a stored record is damaged: its size is missing or above 64 MiB");
   record_.resize(size);
   const std::size_t read =
       ZSTD_decompress_usingDDict(context_.get(), record_.data(), record_.size(), packed.data(),
                                  packed.size(), &unpacking_dictionary());
   if (ZSTD_isError(read) != 0 || read != size) {
     return fail(fmt::format("a stored record is damaged: {}",
-                            ZSTD_isError(read) != 0 ? ZSTD_getErrorName(read) : "it is too short"));
+                            ZSTD_isError(read) != 0 ? ZSTD_getErrorName(read) : "it ends early"));
   }
   return record_;
 }

@@ -1,9 +1,9 @@
 #pragma once
 
-// Records as stores keep them: compressed with a dictionary that all records share.
+// Compresses records for a store, with a dictionary that all records share.
 //
-// A packed record is a Zstandard frame (RFC 8878) that names the dictionary. Stores of before that
-// have plain records, which no frame begins like.
+// A packed record is a Zstandard frame (RFC 8878) that names the dictionary. Older stores hold
+// plain records; the frame's magic number tells them apart.
 
 #include <cstdint>
 #include <memory>
@@ -24,7 +24,7 @@ class RecordPacker {
   RecordPacker(RecordPacker&&) noexcept;
   RecordPacker& operator=(RecordPacker&&) noexcept;
 
-  // Empty for an empty record.
+  // The packed record; empty for an empty record.
   std::vector<std::uint8_t> pack(std::span<const std::uint8_t> record);
 
  private:
@@ -41,8 +41,8 @@ class RecordUnpacker {
   RecordUnpacker(RecordUnpacker&&) noexcept;
   RecordUnpacker& operator=(RecordUnpacker&&) noexcept;
 
-  // The record, which lasts until the next call; an error for damaged data, an unknown dictionary
-  // and records above 64 MiB.
+  // The record, packed or plain. It is valid until the next call. An error for damaged data, an
+  // unknown dictionary, and records above 64 MiB.
   Result<std::span<const std::uint8_t>> unpack(std::span<const std::uint8_t> packed);
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
 
-// A run in a few numbers, for those who set it beside others.
+// A run in a few numbers, for a comparison with other runs.
 
 #include <cstdint>
 #include <map>
@@ -14,10 +14,10 @@ struct RunTotals {
   std::string name;  // of its folder, or of its schema in a database
   std::map<std::string, std::string> properties;
   std::map<std::string, std::uint64_t> outcomes;  // cases by the outcome's name
-  std::int64_t last_ms = 0;                       // when the last of them finished, since 1970
-  bool sampled = false;                           // the numbers are estimates from a sample
+  std::int64_t last_ms = 0;                       // when the last case finished, since 1970
+  bool sampled = false;                           // `outcomes` are estimates from a sample
 
-  // What the sums of a run say of it; to the minute.
+  // Sets `outcomes` and `last_ms` (to the minute) from a run's sums.
   void count(const Tally& tally);
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// SQL has signed whole numbers alone: 64 bits without a sign are kept as the signed number of the
+// SQL has only signed integers. An unsigned 64-bit number is stored as the signed number with the
 // same bits.
 
 #include <bit>

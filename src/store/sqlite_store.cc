@@ -15,11 +15,11 @@ namespace {
 constexpr std::int64_t kSchemaVersion = SqliteStore::kSchemaVersion;
 constexpr std::int64_t kVersionWithoutFaults = SqliteStore::kVersionWithoutFaults;
 constexpr std::int64_t kApplicationId = SqliteStore::kApplicationId;
-// The file has one claimer, so that a lease ends only when its case finishes.
+// The epoch of every lease: with one claimer, a lease ends only when its case finishes.
 constexpr std::uint64_t kOnlyEpoch = 1;
 
-// Tables only grow at their ends. The ids, which are random, have narrow indexes of their own, so
-// that a large run writes each page about once.
+// Rows are appended in order of their primary keys, and the random ids have narrow indexes of their
+// own. So a large run writes each page about once.
 constexpr const char* kSchema = R"sql(
 CREATE TABLE property (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE planned (number INTEGER PRIMARY KEY, id INTEGER NOT NULL UNIQUE, text TEXT NOT NULL,
@@ -40,17 +40,21 @@ DROP INDEX finished_flagged;
 DELETE FROM tally;
 )sql";
 
-// Each commit adds a row to `tally`, whose sum is the run's tally. Above so many bytes all rows
-// become one.
+// Each commit adds a row to `tally`; the sum of the rows is the run's tally. When the rows have
+// more bytes than this, they are replaced by their sum.
 constexpr std::size_t kMostTallyBytes = 8'000'000;
 
-Result<bool> is_empty(Database& database) {
-  ASSAY_TRY(Statement tables, database.prepare("SELECT count(*) FROM sqlite_schema"));
-  ASSAY_TRY([[maybe_unused]] const bool counted, tables.step());
-  return tables.integer(0) == 0;
+// Whether no program has written anything to the file.
+Result<bool> is_new(Database& database) {
+  for (const char* query :
+       {"PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_schema"}) {
+    ASSAY_TRY(const std::int64_t found, database.read_integer(query));
+    if (found != 0) return false;
+  }
+  return true;
 }
 
-// For the tally of a file that was written before faults were counted: reads every case once.
+// Writes the tally of a file that was made before faults were counted: reads every case once.
 Status sum_up(Database& database) {
   Tally tally;
   ASSAY_TRY(Statement rows, database.prepare(finished_rows({})));
@@ -86,36 +90,36 @@ Status add_faults(Database& database) {
   return transaction.commit();
 }
 
-Status check_identity(Database& database, const std::filesystem::path& file, StoreMode mode) {
-  ASSAY_TRY(Statement identity, database.prepare("PRAGMA application_id"));
-  ASSAY_TRY(const bool row, identity.step());
-  const std::int64_t found = row ? identity.integer(0) : 0;
-  identity.reset();
+Status prepare_tables(Database& database, const std::filesystem::path& file, StoreMode mode) {
+  ASSAY_TRY(const bool is_new_file, is_new(database));
+  if (is_new_file && mode == StoreMode::create) return create_tables(database);
+  ASSAY_TRY(const std::int64_t version, SqliteStore::checked_version(database, file));
+  return version == kSchemaVersion ? Status() : add_faults(database);
+}
+
+}  // namespace
+
+Result<std::int64_t> SqliteStore::checked_version(Database& database,
+                                                  const std::filesystem::path& file) {
+  ASSAY_TRY(const std::int64_t application, database.read_integer("PRAGMA application_id"));
+  if (application != kApplicationId) {
+    return usage_error(fmt::format("{} is not a run of assay; use another folder", file.string()));
+  }
   ASSAY_TRY(const std::int64_t version, database.schema_version());
-  if (found == 0 && version == 0 && mode == StoreMode::create) {
-    ASSAY_TRY(const bool empty, is_empty(database));
-    if (empty) return create_tables(database);
-  }
-  if (found != kApplicationId) {
-    return usage_error(
-        fmt::format("{} is not a run of assay; choose another --log_dir", file.string()));
-  }
   if (version > kSchemaVersion) {
     return usage_error(
-        fmt::format("{} was written by a newer assay (store version {}, this one "
-                    "knows {}); use that one, or another --log_dir",
+        fmt::format("{} was written by a newer assay (store version {}, this assay knows {}); use "
+                    "that assay, or another folder",
                     file.string(), version, kSchemaVersion));
   }
   if (version < kVersionWithoutFaults) {
     return usage_error(
         fmt::format("{} was written by an assay that was never released (store version {}, this "
-                    "one knows {} and {}); choose another --log_dir",
+                    "assay knows {} and {}); use another folder",
                     file.string(), version, kVersionWithoutFaults, kSchemaVersion));
   }
-  return version == kSchemaVersion ? Status() : add_faults(database);
+  return version;
 }
-
-}  // namespace
 
 Status SqliteStore::read_finished(const Statement& row, int first, FinishedRow& read) {
   FinishedCase& finished = read.finished;
@@ -137,11 +141,12 @@ Result<std::unique_ptr<Store>> SqliteStore::open(const std::filesystem::path& fo
                                                  StoreMode mode) {
   const std::filesystem::path file = folder / kFileName;
   if (mode != StoreMode::create && !std::filesystem::exists(file)) {
-    return usage_error(fmt::format("{} holds no run of assay (no {})", folder.string(), kFileName));
+    return usage_error(
+        fmt::format("{} holds no run of assay: it has no file {}", folder.string(), kFileName));
   }
   const OpenMode how = mode == StoreMode::create ? OpenMode::create : OpenMode::existing;
   ASSAY_TRY(Database database, Database::open(file, how));
-  ASSAY_CHECK(check_identity(database, file, mode));
+  ASSAY_CHECK(prepare_tables(database, file, mode));
   std::unique_ptr<SqliteStore> store(new SqliteStore(std::move(database), folder));
   ASSAY_CHECK(store->prepare_statements());
   return store;
@@ -181,7 +186,7 @@ Status SqliteStore::commit() {
   return status;
 }
 
-// In the transaction that it belongs to.
+// Writes `changed_` in the current transaction.
 Status SqliteStore::write_tally() {
   if (changed_.empty()) return {};
   const bool all = tally_bytes_ > kMostTallyBytes;
@@ -199,8 +204,12 @@ Status SqliteStore::write_tally() {
 }
 
 Result<std::map<std::string, std::string>> SqliteStore::properties() {
+  return read_properties(database_);
+}
+
+Result<std::map<std::string, std::string>> SqliteStore::read_properties(Database& database) {
   std::map<std::string, std::string> found;
-  ASSAY_TRY(Statement rows, database_.prepare("SELECT key, value FROM property"));
+  ASSAY_TRY(Statement rows, database.prepare("SELECT key, value FROM property"));
   while (true) {
     ASSAY_TRY(const bool row, rows.step());
     if (!row) return found;
@@ -285,7 +294,7 @@ bool SqliteStore::added_here(std::uint64_t id) {
   return added_.empty() || std::binary_search(added_.begin(), added_.end(), id);
 }
 
-// In the order of planning; `claimed_to_` keeps two claims apart.
+// Claims cases in the order in which they were planned, after those of earlier claims.
 Result<Supply> SqliteStore::claim(std::size_t bundles,
                                   const std::function<Status(const ClaimedCase&)>& visit) {
   ASSAY_TRY(Statement rows,
@@ -340,8 +349,8 @@ Status SqliteStore::each_finished_id(const std::function<void(std::uint64_t)>& v
 }
 
 Status SqliteStore::each(const RunQuery& query, const VisitFinished& visit) {
-  // The texts lie in `planned`, in another order: with the usual 2 MB of cache nearly every case
-  // would read its page again.
+  // The texts are in `planned`, in another order. With the usual cache of 2 MB, nearly every case
+  // would read a page again.
   ASSAY_CHECK(database_.execute("PRAGMA cache_size = -16384"));
   ASSAY_TRY(Statement rows, database_.prepare(finished_rows(query)));
   FinishedRow row;
@@ -358,14 +367,19 @@ Result<std::vector<RunTotals>> SqliteStore::other_runs() { return runs_beside(fo
 
 Result<std::string> SqliteStore::run_name() { return folder_name(folder_); }
 
-// With what is not yet committed, as each_finished() shows it.
+// Includes what is not committed yet, as each_finished() does.
 Result<Tally> SqliteStore::tally() {
   Tally tally = changed_;
-  ASSAY_TRY(Statement rows, database_.prepare("SELECT changes FROM tally"));
+  ASSAY_CHECK(add_tally(database_, tally));
+  return tally;
+}
+
+Status SqliteStore::add_tally(Database& database, Tally& sums) {
+  ASSAY_TRY(Statement rows, database.prepare("SELECT changes FROM tally"));
   while (true) {
     ASSAY_TRY(const bool row, rows.step());
-    if (!row) return tally;
-    ASSAY_CHECK(tally.add_text(rows.text(0)));
+    if (!row) return {};
+    ASSAY_CHECK(sums.add_text(rows.text(0)));
   }
 }
 
@@ -382,7 +396,12 @@ Status SqliteStore::each_unfinished(const std::function<Status(const StoredCase&
 }
 
 Status SqliteStore::each_invalid(const std::function<Status(const InvalidLine&)>& visit) {
-  ASSAY_TRY(Statement rows, database_.prepare("SELECT place, text, message FROM invalid"));
+  return read_invalid(database_, visit);
+}
+
+Status SqliteStore::read_invalid(Database& database,
+                                 const std::function<Status(const InvalidLine&)>& visit) {
+  ASSAY_TRY(Statement rows, database.prepare("SELECT place, text, message FROM invalid"));
   while (true) {
     ASSAY_TRY(const bool row, rows.step());
     if (!row) return {};
@@ -391,11 +410,12 @@ Status SqliteStore::each_invalid(const std::function<Status(const InvalidLine&)>
   }
 }
 
-Result<StoreCounts> SqliteStore::counts() {
-  ASSAY_TRY(Statement row, database_.prepare("SELECT (SELECT count(*) FROM planned), "
-                                             "(SELECT count(*) FROM finished)"));
-  ASSAY_TRY([[maybe_unused]] const bool counted, row.step());
-  return StoreCounts{unsigned_bits(row.integer(0)), unsigned_bits(row.integer(1))};
+Result<StoreCounts> SqliteStore::counts() { return read_counts(database_); }
+
+Result<StoreCounts> SqliteStore::read_counts(Database& database) {
+  ASSAY_TRY(const std::int64_t planned, database.read_integer("SELECT count(*) FROM planned"));
+  ASSAY_TRY(const std::int64_t finished, database.read_integer("SELECT count(*) FROM finished"));
+  return StoreCounts{unsigned_bits(planned), unsigned_bits(finished)};
 }
 
 }  // namespace assay

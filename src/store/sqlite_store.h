@@ -1,7 +1,7 @@
 #pragma once
 
-// A run in one SQLite file, with one claimer: the process that has it open (it is locked). So every
-// claim is granted, a bundle is a case, and leases end with the store.
+// A run in one SQLite file. The process that has it open holds its lock and is the only claimer. So
+// every claim is granted, a bundle is one case, and leases end with the store.
 
 #include <memory>
 #include <vector>
@@ -16,16 +16,25 @@ class SqliteStore final : public Store {
  public:
   static constexpr std::string_view kFileName = "run.db";
   static constexpr std::int64_t kSchemaVersion = 5;
-  static constexpr std::int64_t kVersionWithoutFaults = 4;  // it is upgraded when it is opened
-  // "assa" in ASCII: tells a run of assay from any other SQLite file.
+  static constexpr std::int64_t kVersionWithoutFaults = 4;  // open() upgrades it
+  // PRAGMA application_id of a run: "assa" in ASCII.
   static constexpr std::int64_t kApplicationId = 0x61737361;
 
-  // Reads the columns of finished_rows() from the column `first` on. The case's text lasts until
-  // the row is left.
+  // Checks that the file is a run that this assay can read, and gives the version of its schema.
+  static Result<std::int64_t> checked_version(Database& database,
+                                              const std::filesystem::path& file);
+  // As properties(), counts(), tally() and each_invalid(), for a database without a store.
+  static Result<std::map<std::string, std::string>> read_properties(Database& database);
+  static Result<StoreCounts> read_counts(Database& database);
+  static Status add_tally(Database& database, Tally& sums);
+  static Status read_invalid(Database& database,
+                             const std::function<Status(const InvalidLine&)>& visit);
+  // Reads the columns of finished_rows(), which start at the column `first`. The case's text is
+  // valid until the statement's next step. An error if the stored case is damaged.
   static Status read_finished(const Statement& row, int first, FinishedRow& read);
 
-  // Opens the run in `folder`, or begins one there. A folder whose run.db is no run of assay, or of
-  // a newer assay, is refused untouched.
+  // Opens the run in `folder`, or creates one with StoreMode::create. An error if run.db is no run
+  // of assay or was written by a newer assay; the file then stays unchanged.
   static Result<std::unique_ptr<Store>> open(const std::filesystem::path& folder, StoreMode mode);
 
   Result<std::map<std::string, std::string>> properties() override;
@@ -71,12 +80,12 @@ class SqliteStore final : public Store {
   Statement insert_case_;
   Statement update_case_;
   Statement insert_finished_;
-  Tally changed_;                     // what the transaction does to the sums
-  std::size_t tally_bytes_ = 0;       // that were written since they were last added up
-  std::vector<std::uint64_t> added_;  // ids, since the store was opened
-  bool sorted_ = true;                // added_
+  Tally changed_;                     // what the transaction adds to the run's sums
+  std::size_t tally_bytes_ = 0;       // written to `tally` since its rows were last added up
+  std::vector<std::uint64_t> added_;  // ids of all cases that were added to this store
+  bool sorted_ = true;                // whether added_ is sorted
   std::uint64_t new_cases_ = 0;
-  std::int64_t claimed_to_ = 0;  // planned.number of the last case that was claimed
+  std::int64_t claimed_to_ = 0;  // planned.number of the last claimed case
 };
 
 }  // namespace assay

@@ -9,31 +9,8 @@
 namespace assay {
 namespace {
 
-// Places in a lane's nanoseconds, as in kLaneStages.
-enum LaneStage : std::size_t { kBuild, kForward, kCopy, kBackward };
-// Places in kStages.
-enum Stage : std::size_t {
-  kFill,
-  kTestForward,
-  kTestBackward,
-  kReference,
-  kCopied,
-  kCompare,
-  kWait
-};
-
-using LaneTimes = std::array<std::int64_t, kLaneStages.size()>;
-
-LaneTimes times_of(const wire::LaneRecord& lane) {
-  LaneTimes ns{};
-  if (lane.nanoseconds() == nullptr) return ns;
-  const std::size_t count = std::min<std::size_t>(ns.size(), lane.nanoseconds()->size());
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto place = static_cast<flatbuffers::uoffset_t>(i);
-    ns[i] = static_cast<std::int64_t>(lane.nanoseconds()->Get(place));
-  }
-  return ns;
-}
+// Indexes in kStages.
+enum Stage : std::size_t { kFill, kTestForward, kTestBackward, kReference, kCopy, kCompare, kWait };
 
 void add_trial(const wire::Trial& trial, StageTimes& times) {
   if (trial.lanes() == nullptr) return;
@@ -41,14 +18,15 @@ void add_trial(const wire::Trial& trial, StageTimes& times) {
   std::int64_t shortest = 0;
   bool first = true;
   for (const wire::LaneRecord* lane : *trial.lanes()) {
-    const LaneTimes ns = times_of(*lane);
-    times.ns[kFill] += ns[kBuild];
-    times.ns[kCopied] += ns[kCopy];
+    const LaneNanoseconds ns = lane_nanoseconds(*lane);
+    const auto in = [&ns](wire::Stage stage) { return ns[static_cast<std::size_t>(stage)]; };
+    times.ns[kFill] += in(wire::Stage::build);
+    times.ns[kCopy] += in(wire::Stage::copy);
     if (lane->role() == wire::Role::test) {
-      times.ns[kTestForward] += ns[kForward];
-      times.ns[kTestBackward] += ns[kBackward];
+      times.ns[kTestForward] += in(wire::Stage::forward);
+      times.ns[kTestBackward] += in(wire::Stage::backward);
     } else {
-      times.ns[kReference] += ns[kForward] + ns[kBackward];
+      times.ns[kReference] += in(wire::Stage::forward) + in(wire::Stage::backward);
     }
     std::int64_t all = 0;
     for (const std::int64_t each : ns) all += each;
@@ -61,13 +39,21 @@ void add_trial(const wire::Trial& trial, StageTimes& times) {
 
 }  // namespace
 
+LaneNanoseconds lane_nanoseconds(const wire::LaneRecord& lane) {
+  LaneNanoseconds ns{};
+  if (lane.nanoseconds() == nullptr) return ns;
+  const std::size_t count = std::min<std::size_t>(ns.size(), lane.nanoseconds()->size());
+  std::copy_n(lane.nanoseconds()->begin(), count, ns.begin());
+  return ns;
+}
+
 void StageTimes::add(const StageTimes& other) {
   for (std::size_t i = 0; i < ns.size(); ++i) ns[i] += other.ns[i];
   cases += other.cases;
 }
 
 std::int64_t StageTimes::in_lanes() const {
-  return ns[kFill] + ns[kTestForward] + ns[kTestBackward] + ns[kReference] + ns[kCopied];
+  return ns[kFill] + ns[kTestForward] + ns[kTestBackward] + ns[kReference] + ns[kCopy];
 }
 
 StageTimes stage_times(const wire::Record& record) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the time of cases is spent on.
+// How the time of cases is divided among the stages of their run.
 
 #include <array>
 #include <cstdint>
@@ -10,32 +10,30 @@
 namespace assay {
 
 struct FinishedCase;
-namespace wire {
-struct Record;
-}
 
 inline constexpr std::array<const char*, 7> kStages{
     "fill", "test forward", "test backward", "reference", "copy", "compare", "wait"};
-// STAGES of python/assay/call.py, in the order in which lanes report their nanoseconds.
-inline constexpr std::array<const char*, wire::kStagesOfLane> kLaneStages = {"build", "forward",
-                                                                             "copy", "backward"};
+using LaneNanoseconds = std::array<std::int64_t, wire::kStagesOfLane>;
 
-// Nanoseconds of cases in each of kStages; those of both lanes together, but for the calls. "wait"
-// is how long the lane that was done first waited for the other. The time of a lane that died or
-// was ended counts for the stage that it was in then.
+// The nanoseconds that a lane reported for each wire::Stage; 0 for a stage that is missing.
+LaneNanoseconds lane_nanoseconds(const wire::LaneRecord& lane);
+
+// Nanoseconds of cases in each of kStages. "fill" and "copy" add up both lanes. "wait" is how long
+// the faster lane waited for the other. The time of a lane that died or was killed counts for the
+// stage in which it died.
 struct StageTimes {
   std::array<std::int64_t, kStages.size()> ns{};
-  std::int64_t cases = 0;  // whose records were read
+  std::int64_t cases = 0;  // with a readable record
 
   void add(const StageTimes& other);
-  // What lanes have spent, without comparing and waiting.
+  // Nanoseconds in lanes: all stages except "compare" and "wait".
   std::int64_t in_lanes() const;
   bool operator==(const StageTimes&) const = default;
 };
 
-// Of one case.
+// The stage times of one case.
 StageTimes stage_times(const wire::Record& record);
-// Likewise; nothing where its record is not there or cannot be read.
+// Likewise; all zero if the record is missing or damaged.
 StageTimes stage_times(const FinishedCase& finished);
 
 }  // namespace assay

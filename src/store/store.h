@@ -1,15 +1,14 @@
 #pragma once
 
-// What a run keeps: its properties, what was planned, who works on what, what came of it.
+// The store of a run: its properties, planned cases, leases and results.
 //
-// One or many supervisors (claimers) work on a run. A claimer takes cases with claim(), extends its
-// hold with renew() while it works, ends each with finish(), and gives back with release_all() what
-// it has not ended. The store decides who holds what: every claim of a case carries a higher epoch
-// than the one before, and what comes with an older epoch changes nothing. So a case ends once,
-// however often it ran.
+// One or more supervisors (claimers) work on a run. A claimer takes cases with claim(), extends its
+// leases with renew(), records each result with finish(), and returns unfinished cases with
+// release_all(). Each claim of a case has a higher epoch than the one before, and a result with an
+// older epoch changes nothing. So a case finishes once, however often it ran.
 //
-// Writes gather until commit(): a claimer that dies loses at most what it had not committed, and
-// never half of it. What was written and not committed is dropped with the store.
+// commit() writes everything since the last commit atomically. A claimer that dies, and a store
+// that is destroyed, lose only what was not committed.
 
 #include <chrono>
 #include <cstddef>
@@ -30,13 +29,12 @@
 
 namespace assay {
 
-// Properties of this beginning are flags of the command line that a rerun of a case repeats.
+// Prefix of the properties that keep command-line flags which a rerun of a case must repeat.
 inline constexpr std::string_view kRerunFlag = "flag.";
-// The part of a corpus that a run is, where it is one: "3/8".
+// Property of a run of a part of a corpus: the part, such as "3/8".
 inline constexpr std::string_view kShardProperty = "shard";
 
-// A case as it is planned. Elements and bytes are estimates of what it needs (schedule/cost.h): a
-// store may hand out cases in their order.
+// A planned case. Elements and bytes are estimates (schedule/cost.h).
 struct StoredCase {
   std::uint64_t id = 0;
   std::string_view text;  // canonical
@@ -45,30 +43,33 @@ struct StoredCase {
   std::uint64_t work_us = 0;  // expected time in a slot; 0: not known
 };
 
-// The hold of one claimer on one case.
+// The right of one claimer to finish one case.
 struct Lease {
   std::uint64_t id = 0;     // of the case
   std::uint64_t epoch = 0;  // rises with every claim of that case
 };
 
+// A case with the lease that a claim gave.
 struct ClaimedCase {
   Lease lease;
   StoredCase planned;
 };
 
-// What is left for this claimer after a claim.
+// What this claimer can claim next.
 enum class Supply {
-  more,            // claim again
-  held_elsewhere,  // nothing now; cases of other claimers may come back
-  none,            // every case has finished or is this claimer's
+  more,            // more cases may be free: claim again
+  held_elsewhere,  // nothing now; other claimers may return cases
+  none,            // nothing: each case has finished or is held by this claimer
 };
 
+// A line of the corpus that is no valid case.
 struct InvalidLine {
   std::string where;  // "FILE:LINE"
-  std::string text;   // cut to what a person can look at
+  std::string text;   // shortened for display
   std::string message;
 };
 
+// Numbers of cases in a run.
 struct StoreCounts {
   std::uint64_t planned = 0;
   std::uint64_t finished = 0;
@@ -76,7 +77,7 @@ struct StoreCounts {
 
 inline constexpr std::uint64_t kAllOfThem = std::numeric_limits<std::uint64_t>::max();
 
-// Which finished cases a reader wants. Every store answers it with one query.
+// Which finished cases a reader asks for. A store needs one query for it.
 struct RunQuery {
   enum class Rows {
     all,
@@ -85,15 +86,15 @@ struct RunQuery {
     outcome,  // one outcome
   };
   Rows rows = Rows::all;
-  Outcome outcome = Outcome::pass;          // of Rows::outcome
-  std::span<const std::uint64_t> ids = {};  // with Rows::all: only these cases; empty: every case
-  std::uint64_t most = kAllOfThem;          // the first rows of each outcome; not with Rows::all
+  Outcome outcome = Outcome::pass;          // for Rows::outcome
+  std::span<const std::uint64_t> ids = {};  // with Rows::all: only these cases; empty: all cases
+  std::uint64_t most = kAllOfThem;          // rows of each outcome; not with Rows::all
   bool records = true;                      // false: FinishedCase::record stays empty
 };
 
 using VisitFinished = std::function<Status(const FinishedCase&)>;
 
-// A run as reports read it.
+// The reading half of a store. A visitor that returns an error ends the visit with that error.
 class RunReader {
  public:
   RunReader() = default;
@@ -101,22 +102,26 @@ class RunReader {
   RunReader& operator=(const RunReader&) = delete;
   virtual ~RunReader() = default;
 
-  // What the run was begun with (mode, seed, versions …).
+  // Settings and versions of the run (mode, seed, …).
   virtual Result<std::map<std::string, std::string>> properties() = 0;
   // Visits finished cases in the order in which they finished.
   virtual Status each(const RunQuery& query, const VisitFinished& visit) = 0;
+  // Visits planned cases that have not finished, in the order of their texts.
   virtual Status each_unfinished(const std::function<Status(const StoredCase&)>& visit) = 0;
+  // Visits the invalid lines of the corpus.
   virtual Status each_invalid(const std::function<Status(const InvalidLine&)>& visit) = 0;
+  // The numbers of planned and finished cases.
   virtual Result<StoreCounts> counts() = 0;
-  // The run in sums, without reading its cases.
+  // The run's sums; reads no cases.
   virtual Result<Tally> tally() = 0;
   // The number of planned cases that have not finished.
   virtual Result<std::uint64_t> unfinished();
-  // Other runs that are kept beside this one, and this run's name among them.
+  // The runs beside this one: in the same parent folder or database.
   virtual Result<std::vector<RunTotals>> other_runs() { return std::vector<RunTotals>(); }
+  // The name of this run: its folder or schema.
   virtual Result<std::string> run_name() { return std::string(); }
 
-  // Every finished case with its record.
+  // Visits all finished cases with their records.
   Status each_finished(const VisitFinished& visit) { return each({}, visit); }
 };
 
@@ -124,58 +129,62 @@ class Store : public RunReader {
  public:
   static constexpr std::chrono::milliseconds kUsualPace{1'000};
 
+  // Sets a property, whatever it was before.
   virtual Status set_property(std::string_view key, std::string_view value) = 0;
-  // Sets it where it is not there yet, and gives what stands now: all who begin a run at once get
-  // the same.
+  // Sets a property unless it is set, and gives its value. Supervisors that start the same run at
+  // once get the same value.
   virtual Result<std::string> agree_on(std::string_view key, std::string_view value) = 0;
 
   // ---- planning ----
 
-  // A case that is already there keeps its text and what came of it; its estimates are the newest.
+  // Adds a case. A case that is already planned keeps its text and result, and gets the new
+  // estimates.
   virtual Status add_case(const StoredCase& added) = 0;
+  // Adds an invalid line.
   virtual Status add_invalid(const InvalidLine& line) = 0;
-  // So that a resumed run does not count the same bad lines again.
+  // Removes all invalid lines, so that a resumed run does not count them twice.
   virtual Status forget_invalid() = 0;
-  // Makes finished cases of these outcomes unfinished, for a retest; says how many.
+  // Makes finished cases with these outcomes unfinished, for a retest. Gives their number.
   virtual Result<std::int64_t> forget_finished(std::span<const Outcome> outcomes) = 0;
-  // How many of the cases that were added were new to the run, as of the last commit().
+  // How many of the added cases were new to the run, as of the last commit().
   virtual std::uint64_t added() const = 0;
 
   // ---- leases ----
 
-  // Claims up to so many bundles of cases that have not finished and that nobody holds, and shows
-  // each case to `visit`; never one that this claimer still holds, also where its lease has run out
-  // meanwhile (renew() makes it valid again, unless another claimer was faster). A claimer that has
-  // added cases gets only these; one that has added none gets any of the run. What is in a bundle
-  // is for the store to say: a single case, or work for some seconds.
+  // Claims up to `bundles` bundles of unfinished cases that no claimer holds, and visits each case.
+  // A bundle is one case or a few seconds of work, as the store decides. A claimer that has added
+  // cases gets only these; another one gets any case of the run. A case that this claimer holds is
+  // not claimed again, even if its lease has expired: renew() makes the lease valid again unless
+  // another claimer has taken the case.
   virtual Result<Supply> claim(std::size_t bundles,
                                const std::function<Status(const ClaimedCase&)>& visit) = 0;
-  // How long a lease holds without renew(); nullopt: as long as the store is open.
+  // How long a lease is valid without renew(); nullopt: as long as the store is open.
   virtual std::optional<std::chrono::milliseconds> lease_time() const = 0;
   // Extends all leases of this claimer.
   virtual Status renew() = 0;
-  // Gives back what this claimer holds and has not finished, for others to claim. To be called
-  // after commit().
+  // Returns the unfinished cases of this claimer, so that others can claim them. Call it after
+  // commit().
   virtual Status release_all() = 0;
-  // Records what came of a case, whose text `finished` has. False, and nothing is written: the
-  // lease is no longer valid, because the case has finished or another claimer holds it.
+  // Records the result of a case; `finished` must have its text. False, and nothing is written, if
+  // the lease is no longer valid: the case has finished, or another claimer holds it.
   virtual Result<bool> finish(const Lease& lease, const FinishedCase& finished) = 0;
 
-  // Makes what was written so far durable against the death of any process.
+  // Makes everything that was written so far durable. The data survive the death of any process.
   virtual Status commit() = 0;
 
-  // How long a claimer had better gather between two visits: longer where visits take long, because
-  // many share the store.
+  // How long a claimer should wait between two visits. Longer if visits are slow because many
+  // claimers share the store.
   virtual std::chrono::milliseconds pace() const { return kUsualPace; }
 
   // Calls `visit` with the id of each finished case.
   virtual Status each_finished_id(const std::function<void(std::uint64_t)>& visit) = 0;
 };
 
+// How a store is opened.
 enum class StoreMode {
-  create,    // a run is begun where there is none
+  create,    // create a missing run
   existing,  // a missing run is an error
-  read,      // likewise, and a database only reads: it is not upgraded either
+  read,      // likewise; a PostgreSQL store does not write, and does not upgrade its tables
 };
 
 }  // namespace assay

@@ -8,14 +8,7 @@
 namespace assay {
 
 std::string as_field(std::string_view text) {
-  std::string field;
-  while (true) {
-    const std::size_t good = find_bad_byte(text);
-    field += text.substr(0, good);
-    if (good == text.size()) break;
-    field += '?';
-    text.remove_prefix(good + 1);
-  }
+  std::string field = replace_bad_bytes(text);
   std::replace_if(
       field.begin(), field.end(), [](unsigned char c) { return c < ' '; }, ' ');
   return field;

@@ -1,6 +1,7 @@
 #pragma once
 
-// Sums as stores keep them: lines of UTF-8 without NUL, whose fields are separated by tabs.
+// The text format in which stores keep sums: lines of UTF-8 without NUL, with fields separated by
+// tabs.
 
 #include <cstdint>
 #include <string>
@@ -12,17 +13,19 @@ namespace assay {
 
 inline constexpr char kBetweenFields = '\t';
 
-// Without what separates fields and lines, and without what a database takes for no text.
+// The text as a field: control characters become spaces, bytes that are no UTF-8 become "?".
 std::string as_field(std::string_view text);
 
-// The fields of a line, one after the other.
+// Reads the fields of a line from left to right.
 class LineFields {
  public:
   explicit LineFields(std::string_view line) : left_(line) {}
 
+  // The next field; empty after the last one.
   std::string_view next();
+  // The next field as a number; 0 if it is none.
   std::int64_t number();
-  // There were as many as were asked for, and numbers where one was.
+  // Whether exactly all fields were read, and each number() was a number.
   bool good() const { return good_ && ended_; }
 
  private:
@@ -31,7 +34,7 @@ class LineFields {
   bool good_ = true;
 };
 
-// Calls `take` with each line of the text until it gives an error.
+// Calls `take` with each line of the text until it returns an error.
 template <typename Take>
 Status each_line(std::string_view text, Take&& take) {
   while (!text.empty()) {

@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iterator>
 #include <span>
 #include <type_traits>
-#include <vector>
 
 #include "store/finished_case.h"
 #include "store/sum_lines.h"
@@ -35,7 +33,7 @@ void add_to(TallySums& sums, const TallySums& more) {
   sums.stages.add(more.stages);
 }
 
-// Adds to the sums of one key; sums of zero are not kept.
+// Adds to the sums of one key, and removes the key if its sums become zero.
 template <typename Key, typename Sums>
 void add_under(std::map<Key, Sums>& all, const std::type_identity_t<Key>& key,
                const std::type_identity_t<Sums>& more) {
@@ -63,12 +61,8 @@ void Tally::change_lanes(const wire::Trial& trial, std::int64_t by) {
   if (trial.lanes() == nullptr) return;
   for (const wire::LaneRecord* lane : *trial.lanes()) {
     if (lane->name() == nullptr || lane->nanoseconds() == nullptr) continue;
-    LaneNanoseconds ns{};
-    const std::size_t count = std::min<std::size_t>(ns.size(), lane->nanoseconds()->size());
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto place = static_cast<flatbuffers::uoffset_t>(i);
-      ns[i] = by * static_cast<std::int64_t>(lane->nanoseconds()->Get(place));
-    }
+    LaneNanoseconds ns = lane_nanoseconds(*lane);
+    for (std::int64_t& each : ns) each *= by;
     add_under(lanes_, as_field(lane->name()->str()), ns);
   }
 }

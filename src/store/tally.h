@@ -1,7 +1,7 @@
 #pragma once
 
-// A run in sums: all that reports count. A store keeps them beside its cases, so that nobody has to
-// read millions of cases to say how many have passed.
+// The sums of a run: everything that reports count. A store keeps them beside its cases, so that a
+// report need not read millions of cases to count the passes.
 
 #include <array>
 #include <compare>
@@ -27,7 +27,7 @@ struct Trial;
 
 inline constexpr std::int64_t kMinuteMs = 60'000;
 
-// Finished cases that are alike in all of this are counted together.
+// Finished cases with the same key are counted together.
 struct TallyKey {
   CaseTraits traits;
   Outcome outcome = Outcome::pass;
@@ -39,7 +39,7 @@ struct TallyKey {
 struct TallySums {
   std::int64_t cases = 0;
   std::int64_t took_us = 0;  // in slots
-  std::int64_t partly = 0;   // cases that were not run under some kind of values
+  std::int64_t partly = 0;   // cases that did not run in some value regime
   StageTimes stages;
 
   bool operator==(const TallySums&) const = default;
@@ -55,36 +55,36 @@ struct MinuteSums {
   bool operator==(const MinuteSums&) const = default;
 };
 
-using LaneNanoseconds = std::array<std::int64_t, kLaneStages.size()>;
-
-// Sums, or what they change by: numbers may be negative then. What is zero is not there.
+// Sums, or a change of sums, whose numbers may be negative. Keys whose sums are zero are left out.
 class Tally {
  public:
-  // A case that has finished, and one that is unfinished again.
+  // Counts a finished case.
   void add(const CaseTraits& traits, const FinishedCase& finished) { change(traits, finished, 1); }
+  // Reverts add() for a case that becomes unfinished.
   void take_back(const CaseTraits& traits, const FinishedCase& finished);
   void add(const Tally& other);
 
   const std::map<TallyKey, TallySums>& cases() const { return cases_; }
-  // By the lane's name.
+  // The key is the lane's name.
   const std::map<std::string, LaneNanoseconds>& lanes() const { return lanes_; }
-  // Every fault of every case: a case with two faults counts in both.
+  // The faults of all cases. A case with two faults counts in both.
   std::map<FaultKey, FaultSums> faults() const;
-  // Cases that were not run under a kind of values, by that kind and the reason.
+  // The number of cases that did not run in a value regime, by regime and reason.
   const std::map<std::pair<std::string, std::string>, std::int64_t>& not_judged() const {
     return not_judged_;
   }
-  // When cases finished: minutes since 1970, by the workers' clocks.
+  // The key is the minute since 1970 in which the cases finished, by the workers' clocks.
   const std::map<std::int64_t, MinuteSums>& minutes() const { return minutes_; }
-  // How many cases were ever taken back: who keeps a list of cases sees by it that it is old.
+  // How many cases were ever taken back. If it has grown, a list of cases is out of date.
   std::int64_t taken_back() const { return taken_back_; }
-  std::int64_t finished() const;  // cases
+  // The number of finished cases.
+  std::int64_t finished() const;
   bool empty() const;
   bool operator==(const Tally&) const = default;
 
-  // Lines of UTF-8 without NUL, as stores keep them.
+  // The sums as sum lines (store/sum_lines.h).
   std::string text() const;
-  // Adds what text() has written; an error: it is damaged, and part of it may be added.
+  // Adds the sums that text() wrote. An error if the text is damaged; a part may then be added.
   Status add_text(std::string_view text);
 
  private:

@@ -5,11 +5,11 @@
 namespace assay {
 namespace {
 
-constexpr double kTimesAsLong = 100;
-// What a visit adds to what is known: much where it is slow, little where it is quick.
+constexpr double kTimesAsLong = 100;  // ratio of the interval and a visit
+// Weights of a new visit in the smoothed duration: rise fast, fall slowly.
 constexpr double kOfSlower = 0.3;
 constexpr double kOfQuicker = 0.03;
-constexpr double kSmallestPart = 0.7;
+constexpr double kSmallestPart = 0.7;  // of the interval, which is randomized from here to 1
 
 }  // namespace
 

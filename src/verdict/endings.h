@@ -1,7 +1,7 @@
 #pragma once
 
-// What a record holds before anything is judged: whether it is whole, and what the ends of lanes
-// that came to no result say.
+// Questions about a record that come before its results are judged: is it complete, and how did its
+// lanes end?
 
 #include <cstdint>
 #include <optional>
@@ -11,25 +11,25 @@
 
 namespace assay {
 
-// A record says enough to be judged: its lanes are there, and pairs name two of them.
+// Whether the record can be judged: it has trials, each has lanes, and each pair names two of them.
 bool is_whole(const wire::Record& record);
 
-// A fault was planted there (`assay mutate`): it says nothing of the framework.
+// Whether `assay mutate` planted a fault in this trial. It is then no evidence about the framework.
 bool is_mutant(const wire::Trial& trial);
 
-// Nothing was run under the trial's kind of values.
+// Whether the case did not run in the trial's value regime.
 bool is_skipped(const wire::Trial& trial);
 
-// A lane died of a SIGKILL that neither assay nor the kernel's out-of-memory killer sent: someone
-// else did, which says nothing of the case.
+// Whether a lane died of a SIGKILL that neither assay nor the kernel's out-of-memory killer sent.
+// Another program sent it, so the case is not to blame.
 bool killed_from_outside(const wire::Record& record);
 
-// How long, in µs, those lanes took that came to an end where another ran out of time; nothing
-// where all of them did: then the case is slow, and does not hang.
+// The longest time in µs of a lane that finished while another lane of its trial ran out of time;
+// nullopt if there is none. If there is one, the case hangs; otherwise it may just be slow.
 std::optional<std::uint64_t> took_beside_overdue_us(const wire::Record& record);
 
-// The same of one trial in words, "; the torch lane took 0.002 s", or "; the torch lane as well"
-// where that ran out of time beside the one that is blamed.
+// What happened to the lanes beside `overdue`, for a message: "; the torch lane took 0.002 s", or
+// "; the torch lane as well" if it ran out of time too.
 std::string others_of_overdue(const wire::Trial& trial, const wire::LaneRecord& overdue);
 
 }  // namespace assay

@@ -8,7 +8,7 @@ namespace assay {
 namespace {
 
 constexpr std::size_t kMostOfError = 100;
-constexpr std::size_t kLeastOfError = 16;  // a shorter beginning says too little
+constexpr std::size_t kLeastOfError = 16;  // a shorter start of a message is not specific enough
 
 std::string without_numbers(std::string_view text) {
   std::string plain;

@@ -24,21 +24,21 @@ struct Fault {
   double error = 0;        // largest error in multiples of the error bar; 0: not measured
   std::string lane;        // the role of the lane that failed: "test", "reference"
   std::string phase;       // of that lane: build, forward, backward, copy
-  std::string raised;      // error_kind() of what it raised or how it ended
+  std::string raised;      // error_kind() of its error
   std::string message;     // one line: got and expected at the worst element, or the error
 
   bool operator==(const Fault&) const = default;
 };
 
-// Where the fault shows: "result[·]", "gradient of x", "the input x", "the test lane". Numbers
-// are replaced by "·", so that cases with longer lists share a fault.
+// Where the fault was seen: "result[·]", "gradient of x", "the input x", "the test lane". "·"
+// replaces numbers, so that cases with longer lists share a fault.
 std::string location_of(const Fault& fault);
 
-// How it shows: "value", "not finite", "shape, dtype", "changed", or what was raised.
+// How the results are wrong ("value", "not finite", "shape, dtype", "changed"), or Fault::raised.
 std::string manifestation_of(const Fault& fault);
 
-// The beginning of an error message without numbers, names and values that differ between cases.
-// At most 100 bytes, whole UTF-8 characters.
+// The start of an error message, without numbers, names and values that differ between cases. At
+// most 100 bytes of whole UTF-8 characters.
 std::string error_kind(std::string_view message);
 
 }  // namespace assay

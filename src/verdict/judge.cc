@@ -4,10 +4,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdlib>
-#include <iterator>
-#include <optional>
-#include <string_view>
 #include <vector>
 
 #include "base/process.h"
@@ -18,23 +14,19 @@
 #include "verdict/messages.h"
 #include "verdict/speed_verdict.h"
 #include "verdict/within.h"
+#include "wire/shared.h"
 
 namespace assay {
 namespace {
 
-// What a case left behind in its lane's memory beyond this is called a leak.
+// A case that leaves more than this allocated in its lane has leaked memory.
 constexpr std::int64_t kLeakKb = 512 * 1024;
 
-// The phase that a lane names where compute-sanitizer found a fault (SANITIZER of wire.py).
-constexpr std::string_view kSanitizerPhase = "sanitizer";
-
-bool sanitized(const wire::LaneRecord& lane) {
-  return lane.phase() != nullptr && lane.phase()->string_view() == kSanitizerPhase;
-}
+bool sanitized(const wire::LaneRecord& lane) { return text(lane.phase()) == wire::kSanitizerPhase; }
 bool raised(const wire::LaneRecord& lane) {
   return lane.status() == wire::Status::raised && !sanitized(lane);
 }
-// Both refused the call. Where neither could hand over what came of it, nobody did.
+// Whether both lanes rejected the call. If both raised only while copying the results, neither did.
 bool both_refused(const wire::LaneRecord& test, const wire::LaneRecord& reference) {
   const bool both_called = text(test.phase()) == "copy" && text(reference.phase()) == "copy";
   return raised(test) && raised(reference) && !both_called;
@@ -78,7 +70,7 @@ Verdict dead(const wire::LaneRecord& lane) {
   return of_lane(Outcome::crash, lane, fmt::format("the {} lane {}", who, how));
 }
 
-// How a lane ended, where that is no result: the outcome that it makes by itself.
+// The verdict of a lane that ended without a result; nullopt for a lane with one.
 std::optional<Verdict> of_status(const wire::LaneRecord& lane) {
   switch (lane.status()) {
     case wire::Status::refused:
@@ -116,8 +108,8 @@ const wire::LaneRecord* first_ended(const wire::Trial& trial, wire::Role role) {
   return nullptr;
 }
 
-// The outcome that lane states alone decide. What the test lane did comes first: a reference that
-// has no kernel hides no crash and no error of it.
+// Sets the verdict if the states of the lanes decide it, and returns whether they do. The test lane
+// comes first, so that a reference without a kernel does not hide a crash of the test lane.
 bool decided_by_lanes(const wire::Trial& trial, Verdict& verdict) {
   const wire::LaneRecord* test = first_ended(trial, wire::Role::test);
   const wire::LaneRecord* reference = first_ended(trial, wire::Role::reference);
@@ -144,11 +136,11 @@ bool same_inputs(const wire::LaneRecord& test, const wire::LaneRecord& reference
                     });
 }
 
-// What is wrong with one leaf; 0 when nothing is.
+// What is wrong with one leaf of the results.
 struct Finding {
-  std::uint8_t kinds = 0;
+  std::uint8_t kinds = 0;  // MismatchKind bits; 0: nothing
   std::string message;
-  std::string reference_fault;  // the reference is beyond the error bar and the test lane is not
+  std::string reference_fault;  // not empty: only the reference is beyond the error bar
   void add(std::uint8_t kind, std::string what) {
     kinds |= kind;
     if (message.empty()) message = std::move(what);
@@ -161,12 +153,12 @@ bool is_exact(std::uint8_t dtype, const Policy& policy) {
   return whole && policy.exact_integers;
 }
 
-// By the error bar: true when that decides.
+// Judges by the error bar. False if it cannot decide; then the tolerance does.
 bool judged_by_bar(const wire::Comparison& comparison, Finding& finding) {
   const wire::Measurement& measured = *comparison.measurement();
   if (comparison.equality() == wire::Equality::bits) {
     if (measured.bit_equal() == measured.count()) return true;
-    return false;  // the tolerance of nothing says it
+    return false;  // judge_values() reports the difference, with a tolerance of 0
   }
   if (const wire::Bar* bar = comparison.bar(); bar != nullptr) {
     if (bar->test() == nullptr || bar->reference() == nullptr) return false;
@@ -183,7 +175,7 @@ bool judged_by_bar(const wire::Comparison& comparison, Finding& finding) {
                      kind == DTypeClass::boolean || kind == DTypeClass::integer);
 }
 
-// What the results of two lanes owe each other, and by what.
+// How the results of two lanes must agree.
 struct Due {
   Agreement agreement;
   const Policy& policy;
@@ -195,7 +187,7 @@ void judge_values(const wire::Comparison& comparison, const Due& due, Finding& f
   const wire::Measurement* measured = comparison.measurement();
   if (measured == nullptr || measured->count() == 0) return;
   Policy strict = due.policy;
-  // What a policy says of outliers holds where results were too large for a bar.
+  // A policy with outliers applies only to results that were too large for an error bar.
   const bool own_tolerance = !strict.reason.empty() && strict.outliers == 0;
   const bool by_bar =
       due.agreement == Agreement::within && due.settings.error_bar && !own_tolerance;
@@ -251,7 +243,7 @@ Finding judge_leaf(const wire::Comparison& comparison, const Due& due) {
   return finding;
 }
 
-// NaN or infinity on one side only, or where the truth has a number.
+// Whether there is a NaN or infinity on one side only, or where the truth is a number.
 bool is_special(const wire::Comparison& comparison) {
   if (const wire::Bar* bar = comparison.bar(); bar != nullptr && bar->test() != nullptr) {
     return bar->test()->specials() > 0;
@@ -277,13 +269,13 @@ Fault fault_of(const wire::Comparison& comparison, bool gradient, std::uint8_t k
   return fault;
 }
 
-// What a pair of lanes comes to.
+// The findings about a pair of lanes.
 struct PairFindings {
   std::uint8_t mismatch = 0;
   std::string message;        // about the first fault of the left lane
   std::vector<Fault> faults;  // of the left lane
   std::string reference_message;
-  std::optional<Fault> reference_fault;  // the first one
+  std::optional<Fault> reference_fault;  // the first fault of the right lane
 
   void add(Fault fault, std::uint8_t kinds, const std::string& what) {
     mismatch |= kinds;
@@ -317,7 +309,7 @@ void flag_leaks(const wire::Trial& trial, Verdict& verdict) {
   }
 }
 
-// Whether some result is compared by no more than its shape.
+// Whether only the shape of some result is compared.
 bool is_weak(const wire::Pair& pair) {
   if (pair.outputs() == nullptr) return false;
   return std::any_of(pair.outputs()->begin(), pair.outputs()->end(),
@@ -328,7 +320,7 @@ bool is_weak(const wire::Pair& pair) {
                      });
 }
 
-// What these two owe each other where the mode asks for stability.
+// How these two lanes must agree, in particular for Agreement::stable.
 Agreement owed(const wire::LaneRecord& left, const wire::LaneRecord& right, Agreement agreement) {
   if (agreement != Agreement::stable) return agreement;
   return left.role() == right.role() ? Agreement::bits : Agreement::within;
@@ -336,7 +328,7 @@ Agreement owed(const wire::LaneRecord& left, const wire::LaneRecord& right, Agre
 
 void refuse_inputs(Verdict& verdict) {
   verdict.outcome = Outcome::invalid;
-  verdict.message = "the lanes did not have the same inputs; its value rule is not a pure function";
+  verdict.message = "the lanes had different inputs: the API's value rule is not a pure function";
 }
 
 void blame_reference(const std::string& lane, PairFindings& found, Verdict& verdict) {
@@ -361,7 +353,7 @@ void judge_pair(const wire::Trial& trial, const wire::Pair& pair, const Policy& 
     fault.kinds = kInput;
     fault.leaf = overwritten->Get(0)->str();
     found.add(fault, kInput,
-              fmt::format("the call changed its input {}, which it does not promise", fault.leaf));
+              fmt::format("the call changed its input {}, which it must not change", fault.leaf));
   }
   judge_results(pair.outputs(), false, due, found);
   judge_results(pair.gradients(), true, due, found);
@@ -374,7 +366,7 @@ void judge_pair(const wire::Trial& trial, const wire::Pair& pair, const Policy& 
   }
   const Outcome outcome = due.agreement == Agreement::bits ? Outcome::unstable : Outcome::mismatch;
   for (Fault& fault : found.faults) fault.outcome = outcome;
-  // A framework that disagrees with itself matters more than its other disagreements.
+  // Unstable takes precedence over mismatch.
   if (verdict.mismatch == 0 || (outcome == Outcome::unstable && verdict.outcome != outcome)) {
     // A mismatch of the test lane replaces an error of the reference.
     if (verdict.outcome == Outcome::reference_error) verdict.faults.clear();
@@ -391,7 +383,7 @@ void judge_pair(const wire::Trial& trial, const wire::Pair& pair, const Policy& 
   verdict.mismatch |= found.mismatch;
 }
 
-// Of lanes that were timed and all came to an end.
+// Judges the times of lanes that all finished.
 void judge_timed(const wire::Trial& trial, const Rules& rules, Verdict& verdict) {
   if (trial.lanes()->size() < 2) return;
   const wire::LaneRecord& test = *trial.lanes()->Get(0);
@@ -416,13 +408,14 @@ Verdict judge_lanes(const wire::Trial& trial, const Policy& policy, const wire::
     if (verdict.outcome == Outcome::invalid) return verdict;
   }
   const std::uint8_t all_flags = verdict.flags;
-  // Lanes whose results agree may still have ended badly, for one that cannot differentiate them.
+  // Lanes with equal results may still have failed later, for example in the backward pass.
   if (verdict.mismatch == 0) (void)decided_by_lanes(trial, verdict);
   verdict.flags = all_flags;
   return verdict;
 }
 
-// Values that the reference refuses, where it takes the usual ones, are not judged.
+// Whether the reference rejects the values of a regime other than the usual one. Such a trial is
+// not judged.
 bool refused_by_reference(const wire::Trial& trial) {
   if (text(trial.values()) == "usual" || trial.lanes()->size() < 2) return false;
   const wire::LaneRecord& reference = *trial.lanes()->Get(1);
@@ -430,8 +423,9 @@ bool refused_by_reference(const wire::Trial& trial) {
          reference.status() == wire::Status::no_kernel;
 }
 
-// Of two trials the first failure is told, but a fault of the framework under test before one of
-// the reference, and a kernel that is missing under some values only where nothing fails.
+// Whether the later of two trials decides the verdict. The first failure decides, but a fault of
+// the framework under test takes precedence over one of the reference, and any failure over a
+// missing kernel.
 bool says_more(const Verdict& later, const Verdict& first) {
   if (first.outcome == Outcome::reference_error) return later.mismatch != 0;
   return !info(first.outcome).failed &&
@@ -444,7 +438,7 @@ Result<Rules> Rules::of(wire::CaseSettingsT settings) {
   const ModeInfo* mode = settings.mode.empty() ? &modes().front() : find_mode(settings.mode);
   if (mode == nullptr) {
     return usage_error(
-        fmt::format("this assay knows no mode {}; use the one that made the run", settings.mode));
+        fmt::format("this assay knows no mode {}; use the assay that made the run", settings.mode));
   }
   return Rules{std::move(settings), mode->agreement};
 }

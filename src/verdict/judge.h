@@ -1,7 +1,7 @@
 #pragma once
 
-// judge(): what a record means under a policy. Pure: a stored run can be judged again under other
-// tolerances without running anything.
+// judge() turns a record into a verdict. It is a pure function of record, policy and settings, so a
+// stored run can be judged again under other tolerances without running it.
 
 #include <optional>
 
@@ -13,21 +13,22 @@
 
 namespace assay {
 
-// What records of a run are judged by, beside the policy of each API.
+// The rules of a run for all its records. Each API has a Policy besides.
 struct Rules {
   wire::CaseSettingsT settings = {};        // of the run
   Agreement agreement = Agreement::within;  // of its mode
 
-  // Of the settings' mode; with a mode that this assay does not know: usage.
+  // The rules of these settings. A usage error if this assay does not know their mode.
   static Result<Rules> of(wire::CaseSettingsT settings);
 };
 
-// A record's trials one after another: the first that does not pass decides, and what other trials
-// add in kinds of mismatch is kept beside it. Trials with a planted fault are left out.
+// The verdict of a record. The first trial that does not pass decides the outcome; the verdict
+// includes the mismatch kinds and faults of the other trials. Trials with a planted fault do not
+// count.
 Verdict judge(const wire::Record& record, const Policy& policy, const Rules& rules);
 
-// What one trial of a whole record by itself would come to; nothing where nothing is judged: it was
-// not run, or the reference refuses its values.
+// The verdict of one trial of a whole record. Nullopt if the trial did not run or the reference
+// rejects its values.
 std::optional<Verdict> judge_trial(const wire::Trial& trial, const Policy& policy,
                                    const wire::Record& record, const Rules& rules);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// What verdicts say to people, in parts.
+// The parts of a verdict's message.
 
 #include <string>
 
@@ -9,13 +9,13 @@
 
 namespace assay {
 
-// Empty for a string that is not there.
+// The text of a string; empty if it is null.
 std::string text(const flatbuffers::String* string);
 
-// What a lane raised, on one line, and where.
+// The lane's error on one line, with its phase unless that is "forward".
 std::string lane_message(const wire::LaneRecord& lane);
 
-// "float32[2, 3]", "integer 5", "nothing".
+// One side of a comparison: "float32[2, 3]", "integer 5", "nothing".
 std::string side_text(const wire::Side* side);
 
 // A number of a tensor of this dtype, with the digits that tell it from its neighbours. An integer

@@ -26,12 +26,13 @@ constexpr std::array<ModeLane, 1> kTimedReference{{{Role::test, Role::reference,
 constexpr std::array<ModeLane, 2> kDevices{
     {{Role::test, Role::test, "eager", "custom"}, {Role::reference, Role::test, "eager", "cpu"}}};
 
-// The first is the default.
+// modes() promises that the first one is the default.
 constexpr std::array<ModeInfo, 10> kModes{{
     {"accuracy", "Paddle against PyTorch, or the test lane against the reference lane",
      Agreement::within, kAgainstReference},
-    {"paddle_only", "Paddle alone: does it run", Agreement::runs, kAlone},
-    {"accuracy_stable", "both frameworks twice: the same bits within, the tolerance across",
+    {"paddle_only", "Paddle alone: whether the call runs", Agreement::runs, kAlone},
+    {"accuracy_stable",
+     "both frameworks twice: equal bits in each framework, equal results across them",
      Agreement::stable, kTwice},
     {"paddle_cinn", "Paddle's compiled graphs against its eager mode", Agreement::within, kCompiled,
      false},
@@ -42,12 +43,12 @@ constexpr std::array<ModeInfo, 10> kModes{{
     {"accuracy_stable_dual_gpu", "as --accuracy_stable, with the reference on the next GPU",
      Agreement::stable, kTwiceOnTwoGpus},
     {"paddle_torch_gpu_performance",
-     "which of the two is faster, forward and backward, on a GPU or the CPU", Agreement::speed,
+     "which framework is faster, forward and backward, on a GPU or the CPU", Agreement::speed,
      kTimed},
     {"paddle_gpu_performance", "how long Paddle takes, for --against an earlier run",
      Agreement::speed, kTimedAlone},
-    {"torch_gpu_performance", "how long PyTorch takes, likewise", Agreement::speed,
-     kTimedReference},
+    {"torch_gpu_performance", "how long PyTorch takes, for --against an earlier run",
+     Agreement::speed, kTimedReference},
 }};
 
 }  // namespace
@@ -58,7 +59,7 @@ std::string_view meaning_in(std::string_view mode, Outcome outcome) {
   const ModeInfo* const found = find_mode(mode);
   const bool compares = found == nullptr || (found->agreement != Agreement::runs &&
                                              found->agreement != Agreement::speed);
-  return outcome == Outcome::pass && !compares ? "it ran; no results were compared"
+  return outcome == Outcome::pass && !compares ? "the call ran; no results were compared"
                                                : info(outcome).meaning;
 }
 

@@ -9,10 +9,10 @@
 namespace assay {
 namespace {
 
-// The reason that a lane gives (python/assay/mutation) where nothing differs.
+// Start of the reason that a lane gives if no bit differs (python/assay/mutation).
 constexpr std::string_view kEquivalent = "equivalent:";
 
-// Values under which the case passes without a fault.
+// The value regimes in which the case passes without a fault.
 std::vector<std::string> judged_values(const wire::Record& record, const Policy& policy,
                                        const Rules& rules) {
   std::vector<std::string> found;
@@ -33,7 +33,8 @@ bool has_law(const wire::Trial& trial) {
   });
 }
 
-// A call that raises or dies with a fault in it does so because of the planting: no credit is due.
+// A call that raises or dies with a planted fault does so because of the planting. This is no
+// success of the judge.
 Fate fate_of(Outcome outcome) {
   switch (outcome) {
     case Outcome::mismatch:
@@ -41,7 +42,7 @@ Fate fate_of(Outcome outcome) {
     case Outcome::no_kernel:
       return Fate::killed;
     case Outcome::pass:
-    case Outcome::reference_error:  // the wrong one is blamed
+    case Outcome::reference_error:  // blames the wrong lane
       return Fate::survived;
     default:
       return Fate::unjudged;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What came of the faults that `assay mutate` planted: whether the judge would have found them.
+// Whether the judge finds the faults that `assay mutate` planted.
 
 #include <string>
 #include <vector>
@@ -10,23 +10,23 @@
 namespace assay {
 
 enum class Fate {
-  killed,        // the verdict is that results differ, or that there is no kernel
-  survived,      // bits differ, and the verdict is pass
-  equivalent,    // not a bit differs: there is no mutant
-  inapplicable,  // the case has no place for the fault
-  unjudged,      // it does not pass without the fault, or the planting went wrong
+  killed,        // found: the results differ, or there is no kernel
+  survived,      // not found: bits differ, but the verdict is pass
+  equivalent,    // no bit differs, so there is no mutant
+  inapplicable,  // the fault cannot be planted in this case
+  unjudged,      // the case does not pass without the fault, or planting failed
 };
 
 struct Mutant {
   std::string fault;   // its name
-  std::string values;  // the kind of values that the case was run under
+  std::string values;  // the value regime
   Fate fate = Fate::unjudged;
-  bool weak = false;    // of some result a law or no more than the shape is judged
-  std::string planted;  // where, in words
-  std::string message;  // the verdict's, or the reason why there is no mutant
+  bool weak = false;    // for some result, only its shape or its distribution was judged
+  std::string planted;  // description of where the fault is
+  std::string message;  // of the verdict, or why there is no mutant
 };
 
-// Every fault of a record under each of its kinds of values.
+// All faults planted in a record, in each value regime.
 std::vector<Mutant> judge_mutants(const wire::Record& record, const Policy& policy,
                                   const Rules& rules);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a case can come to: the whole vocabulary, in the order in which a case could meet it.
+// The outcomes of a case, in the order in which a case could meet them.
 
 #include <array>
 #include <cstdint>
@@ -10,35 +10,35 @@
 
 namespace assay {
 
-// Stored by name, so the order may change.
+// Outcomes are stored by name, so the order may change.
 enum class Outcome : std::uint8_t {
   invalid,          // does not parse, or names something private
   unsupported,      // no reference is known for it yet
   skip,             // not run, for a stated reason
-  no_kernel,        // the framework says that this build has no kernel for this dtype or device
+  no_kernel,        // the framework reports that it has no kernel for this dtype or device
   timeout,          // a lane ran out of time
   oom,              // a lane ran out of memory
   crash,            // a lane died
-  sanitizer,        // compute-sanitizer reports a fault of its kernels
+  sanitizer,        // compute-sanitizer reports a fault in a kernel
   test_error,       // only the test lane raises
   reference_error,  // only the reference lane raises
   rejected,         // both raise: they agree that the call is wrong
   mismatch,         // the results differ
   unstable,         // the results of repeated runs differ
   slow,             // the test lane takes longer than the reference lane
-  fast,             // it takes less time
-  same,             // neither, as far as anybody asks
-  unsure,           // the timings swing too much to tell
-  pass,
+  fast,             // the test lane takes less time than the reference lane
+  same,             // both lanes take the same time, within the margin
+  unsure,           // the timings vary too much to decide
+  pass,             // the results agree
 };
 
 struct OutcomeInfo {
   Outcome outcome;
   std::string_view name;
-  bool failed;               // makes the run's exit code 1, and is tried a second time
-  bool definite;             // says something about the framework under test
-  std::string_view log;      // engineV2's log file for it
-  std::string_view meaning;  // for people
+  bool failed;               // the case is retried, and the run's exit code is 1
+  bool definite;             // a statement about the framework under test
+  std::string_view log;      // name of engineV2's log file
+  std::string_view meaning;  // for users
 };
 
 inline constexpr std::array<OutcomeInfo, 18> kOutcomes{{
@@ -66,10 +66,11 @@ inline constexpr std::array<OutcomeInfo, 18> kOutcomes{{
      "repeated runs give different results"},
     {Outcome::slow, "slow", true, true, "api_config_slow.txt",
      "it takes longer than the reference"},
-    {Outcome::fast, "fast", false, true, "api_config_fast.txt", "it takes less time"},
+    {Outcome::fast, "fast", false, true, "api_config_fast.txt",
+     "it takes less time than the reference"},
     {Outcome::same, "same", false, true, "api_config_same.txt", "both take the same time"},
     {Outcome::unsure, "unsure", false, false, "api_config_unsure.txt",
-     "the timings swing too much to tell"},
+     "the timings vary too much to decide"},
     {Outcome::pass, "pass", false, true, "api_config_pass.txt", "the results agree"},
 }};
 
@@ -78,7 +79,8 @@ constexpr const OutcomeInfo& info(Outcome outcome) {
 }
 constexpr std::string_view name(Outcome outcome) { return info(outcome).name; }
 
-// Also by the names that engineV2 and assay 0.1 used.
+// The outcome with this name, also by the names of engineV2 and assay 0.1; nullopt if there is
+// none.
 constexpr std::optional<Outcome> find_outcome(std::string_view text) {
   if (text == "paddle_error") return Outcome::test_error;
   if (text == "torch_error") return Outcome::reference_error;
@@ -89,26 +91,27 @@ constexpr std::optional<Outcome> find_outcome(std::string_view text) {
   return std::nullopt;
 }
 
-// Kinds of mismatch; several may hold, and none hides another.
+// Kinds of mismatch, as bits. A case may have several.
 enum MismatchKind : std::uint8_t {
   kStructure = 1,
   kShape = 2,
   kDtype = 4,
   kValue = 8,
   kGradient = 16,
-  kInput = 32,  // the call changed an input without a promise
+  kInput = 32,  // the call changed an input that it must not change
 };
 
-// Beside an outcome.
+// Flags beside an outcome, as bits.
 enum OutcomeFlag : std::uint8_t {
-  kContaminated = 1,  // failed in a used lane and not in a fresh one
-  kFlaky = 2,         // failed in a fresh lane, or for a reason outside the case, and not again
-  kLeaked = 4,        // left much memory behind in its lane
-  kWeak = 8,          // of some result only shape and dtype were compared
+  kContaminated = 1,  // failed in a used lane, passed in a new one
+  kFlaky = 2,         // passed the retry after a failure in a new lane or from outside the case
+  kLeaked = 4,        // left much memory allocated in its lane
+  kWeak = 8,          // for some result, only shape and dtype were compared
 };
 
-// "shape, value", "flaky"; empty for 0.
+// The names of these mismatch kinds, such as "shape, value"; empty for 0.
 std::string describe_mismatch(std::uint8_t kinds);
+// The names of these flags, such as "flaky"; empty for 0.
 std::string describe_flags(std::uint8_t flags);
 
 }  // namespace assay

@@ -18,7 +18,9 @@ Result<Policy> read_policy(const std::string& api, TomlTable& entry, std::string
   ASSAY_CHECK(entry.read("reason", policy.reason));
   if (policy.reason.empty()) {
     return usage_error(
-        fmt::format("{}: {} has no reason; say why it needs its own tolerance", where, api));
+        fmt::format("{}: {} has no reason; add a line `reason = \"…\"` that explains why the API "
+                    "needs its own tolerance",
+                    where, api));
   }
   return policy;
 }
@@ -28,7 +30,7 @@ Result<Policy> read_policy(const std::string& api, TomlTable& entry, std::string
 Result<Policies> Policies::parse(std::string_view toml, std::string_view where,
                                  Policy run_default) {
   Policies policies;
-  policies.version_ = fmt::format("{}-{:016x}", kVersion, case_id(toml));  // a hash of any text
+  policies.version_ = fmt::format("{}-{:016x}", kVersion, case_id(toml));  // used as a hash
   policies.default_ = run_default;
   ASSAY_TRY(TomlTable file, TomlTable::parse(toml, where, kVersion));
   const auto read = [&](const std::string& api, TomlTable& entry) -> Status {

@@ -1,6 +1,6 @@
 #pragma once
 
-// Tolerances: one pair for a run, and entries for APIs that need their own, each with its reason.
+// Tolerances: one policy for a run, and one with a reason for each API that needs its own.
 
 #include <map>
 #include <string>
@@ -10,30 +10,33 @@
 
 namespace assay {
 
-// |test − reference| ≤ atol + rtol · |reference|, element by element, for floating and complex
-// results. Whole numbers, truth values and text must be equal unless `exact_integers` is off.
+// Floating-point and complex results agree if |test − reference| ≤ atol + rtol · |reference| for
+// each element. Integers and booleans must be equal unless `exact_integers` is false.
 struct Policy {
   double atol = 0.01;
   double rtol = 0.01;
   bool exact_integers = true;
-  std::string reason;  // of an entry
-  // The share of elements that may be off all the same, NaN and infinity not; of results that have
-  // an error bar none may.
+  std::string reason;  // why an API has its own policy
+  // The share of elements that may exceed the tolerance. Not for NaN and infinity, and not for
+  // results that have an error bar.
   double outliers = 0;
 };
 
+// The policies of a run.
 class Policies {
  public:
-  // Text of a policies.toml:
+  // Parses the text of a policies.toml:
   //   version = 1
   //   ["paddle.name"]
   //   atol = 0.1
   //   reason = "why"
-  // An entry without a reason is refused.
+  // `where` names the file in messages; `run_default` is the policy of all other APIs. A usage
+  // error if the text is invalid or an entry has no reason.
   static Result<Policies> parse(std::string_view toml, std::string_view where, Policy run_default);
 
+  // The policy of an API.
   const Policy& find(std::string_view api) const;
-  // Tells two texts of policies apart.
+  // Identifies the text: format version and hash.
   const std::string& version() const { return version_; }
 
  private:

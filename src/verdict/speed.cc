@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace assay {
 namespace {
 
-// How often each sum comes up among all choices of the numbers 1 … n: the law of the signed-rank
-// statistic where neither side is slower.
+// How many subsets of the numbers 1 … n have each sum: the distribution of the signed-rank
+// statistic if neither side is slower.
 std::vector<double> signed_rank_counts(std::size_t n) {
   std::vector<double> counts(n * (n + 1) / 2 + 1, 0);
   counts[0] = 1;
@@ -17,8 +18,8 @@ std::vector<double> signed_rank_counts(std::size_t n) {
   return counts;
 }
 
-// How often each count of inversions comes up among all orders of m and n things: the law of the
-// Mann-Whitney statistic. They are the coefficients of the Gaussian binomial.
+// How many orders of m and n things have each number of inversions: the distribution of the
+// Mann-Whitney statistic. The numbers are the coefficients of the Gaussian binomial.
 std::vector<double> inversion_counts(std::size_t m, std::size_t n) {
   std::vector<double> counts(m * n + 1, 0);
   counts[0] = 1;
@@ -29,7 +30,7 @@ std::vector<double> inversion_counts(std::size_t m, std::size_t n) {
   return counts;
 }
 
-// How many of the smallest values of the statistic together are no likelier than half of `doubt`.
+// The largest number of smallest values of the statistic whose probability is at most doubt / 2.
 std::size_t values_in_tail(const std::vector<double>& counts, double doubt) {
   double all = 0;
   for (const double count : counts) all += count;
@@ -39,7 +40,7 @@ std::size_t values_in_tail(const std::vector<double>& counts, double doubt) {
   return tail;
 }
 
-// The interval between the differences that the tail leaves out on both sides.
+// The median of the differences, and the interval that excludes `tail` differences on each side.
 Ratio interval_of(std::vector<double> differences, std::size_t tail) {
   Ratio ratio;
   ratio.middle = std::exp(median_of(differences));
@@ -53,17 +54,17 @@ Ratio interval_of(std::vector<double> differences, std::size_t tail) {
 std::vector<double> logarithms(std::span<const double> values) {
   std::vector<double> logs;
   logs.reserve(values.size());
-  // No call takes no time; a clock may say so.
+  // A clock may report 0 for a call that took some time.
   for (const double value : values) logs.push_back(std::log(std::max(value, 1e-9)));
   return logs;
 }
 
-// The value at this share of the way from the least to the largest.
+// The quantile by linear interpolation.
 double quantile(std::span<const double> sorted, double share) {
-  const double place = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
+  const double position = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(position);
   const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (sorted[above] - sorted[below]) * (place - static_cast<double>(below));
+  return sorted[below] + (sorted[above] - sorted[below]) * (position - static_cast<double>(below));
 }
 
 }  // namespace

@@ -1,18 +1,19 @@
 #pragma once
 
-// How much longer one side takes than another, from timings that swing, and whether that can be
-// believed. Pure: numbers in, an interval out.
+// Estimates from noisy timings how much longer one side takes than another, with a confidence
+// interval. All functions are pure.
 //
-// What a machine does meanwhile is the same for all samples of a turn, so a turn counts once, by
-// its least sample, to which others have added least (Chen and Revels 2016, Robust benchmarking in
-// noisy environments). And where its memory lies makes a process faster or slower for as long as it
-// lives, so two lanes that take turns count once, by the middle of the ratios of their turns. The
-// logarithm of that is one observation: the middle is the Hodges-Lehmann estimate (the median of
-// the means of any two observations), the interval that of Wilcoxon's signed-rank test. Two runs
-// give no pairs; there the observations are all differences of logarithms, and the interval is that
-// of the Mann-Whitney test. Both intervals hold whatever the law of the noise, and are exact for as
-// few observations as there are: Hollander, Wolfe and Chicken, Nonparametric Statistical Methods,
-// 3rd edition, sections 3.3 and 4.3 (Hodges and Lehmann 1963, Moses 1965).
+// The load of a machine is the same for all samples of a turn, so a turn counts once, by its
+// smallest sample, which noise has changed least (Chen and Revels 2016, Robust benchmarking in
+// noisy environments). Where the memory of a process lies makes the process faster or slower for
+// its whole life, so two lanes that take turns count once, by the median of the ratios of their
+// turns. The logarithm of that median is one observation. The estimate is that of Hodges and
+// Lehmann (the median of the means of any two observations), the interval that of Wilcoxon's
+// signed-rank test. Two runs have no pairs: there the observations are all differences of
+// logarithms, and the interval is that of the Mann-Whitney test. Both intervals are valid for any
+// distribution of the noise and exact for few observations: Hollander, Wolfe and Chicken,
+// Nonparametric Statistical Methods, 3rd edition, sections 3.3 and 4.3 (Hodges and Lehmann 1963,
+// Moses 1965).
 
 #include <array>
 #include <cstddef>
@@ -20,12 +21,11 @@
 #include <limits>
 #include <span>
 #include <string_view>
-#include <vector>
 
 namespace assay {
 
-// How many times as long the left side takes as the right one; with the chance that was allowed for
-// it the truth lies outside of [low, high].
+// The time of the left side divided by that of the right side: the estimate and its confidence
+// interval [low, high].
 struct Ratio {
   double low = 0;
   double middle = 1;
@@ -34,27 +34,28 @@ struct Ratio {
 
 enum class Speed : std::uint8_t { same, fast, slow, unsure };
 
+// "same", "fast", "slow" or "unsure".
 std::string_view name(Speed speed);
 
-// Observations after which it is asked whether enough is known. Who asks several times errs as
-// often, so the looks share what doubt is allowed.
+// Numbers of observations after which timing may stop (group sequential test). Each look at the
+// data is a chance for an error, so the looks share the allowed error probability (Bonferroni).
 inline constexpr std::array<std::size_t, 4> kLooks{12, 24, 48, 96};
 inline constexpr double kDoubt = 0.01;
 inline constexpr double kDoubtOfALook = kDoubt / kLooks.size();
 
-// The value in the middle, of an even number the mean of the two there. There is at least one.
+// The median of at least one value.
 double median_of(std::span<const double> values);
-// Half of the values lie in so wide a range, as a share of their median.
+// The interquartile range divided by the median; 0 if the median is not positive.
 double spread_of(std::span<const double> values);
 
-// From how many times as long the left side took, pair by pair. Where there are too few for so
-// little doubt, nothing is excluded.
+// The ratio from paired ratios left / right. `doubt`: the probability that the interval misses the
+// true ratio. With too few ratios for this probability, the interval is [0, infinity].
 Ratio ratio_of_pairs(std::span<const double> ratios, double doubt);
-// The same of times, in any unit, that belong to no pairs.
+// Likewise from times without pairs, in any unit.
 Ratio ratio_of_sets(std::span<const double> left, std::span<const double> right, double doubt);
 
-// slow, fast: the whole interval lies beyond a difference of `margin` (0.025: 2.5%). same: all of
-// it within. Else nobody knows.
+// slow or fast: the whole interval is outside of 1 ± `margin` (0.025: 2.5%). same: the whole
+// interval is inside. Otherwise unsure.
 Speed speed_of(const Ratio& ratio, double margin);
 
 }  // namespace assay

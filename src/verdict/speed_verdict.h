@@ -1,13 +1,14 @@
 #pragma once
 
-// What the timings of two lanes mean.
+// Judges the timings of two lanes.
 
 #include "verdict/verdict.h"
 #include "wire/messages_generated.h"
 
 namespace assay {
 
-// slow, fast, same or unsure, with the first part of the case that is so in the message.
+// Sets the outcome to slow, fast, same or unsure. The message describes the first part of the case
+// with that result.
 void judge_speed(const wire::LaneRecord& test, const wire::LaneRecord& reference, double margin,
                  Verdict& verdict);
 

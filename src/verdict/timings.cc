@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <string_view>
 
 #include "verdict/messages.h"
 
@@ -24,7 +23,7 @@ const TimeSeries* find(std::span<const TimeSeries> all, std::string_view what) {
   return found == all.end() ? nullptr : &*found;
 }
 
-// Left as a share of right, turn by turn; 0 where one of them has no samples.
+// Left divided by right for each turn; 0 if one of them has no samples.
 std::vector<double> turn_ratios(const TimeSeries& left, const TimeSeries& right) {
   std::vector<double> ratios = turn_times(left);
   std::vector<double> times = turn_times(right);
@@ -35,7 +34,7 @@ std::vector<double> turn_ratios(const TimeSeries& left, const TimeSeries& right)
   return ratios;
 }
 
-// The middle of the turns of each lane, as far as they have samples.
+// The median of the turns of each lane process that have samples.
 std::vector<double> of_lanes(std::span<const double> turns, std::size_t turns_of_a_lane) {
   std::vector<double> middles;
   while (!turns.empty()) {
@@ -49,7 +48,7 @@ std::vector<double> of_lanes(std::span<const double> turns, std::size_t turns_of
   return middles;
 }
 
-// The device's clock decides where both lanes have it: the host's says how long handing over takes.
+// If both lanes have the device's clock, that decides: the host's clock only measures the launch.
 bool decides(const std::string& what, std::span<const TimeSeries> left,
              std::span<const TimeSeries> right) {
   if (!what.ends_with(kWarm)) return false;
@@ -84,7 +83,7 @@ std::vector<TimeSeries> series_of(const wire::LaneRecord& lane) {
     if (const auto* samples = timing->nanoseconds(); samples != nullptr) {
       series.nanoseconds.assign(samples->begin(), samples->end());
     }
-    // One that is on a GPU is the same from the first turn to the last.
+    // On a GPU one lane takes all turns.
     series.turns_of_lane = is_of_device(series.what) ? 1 : std::max(1U, timing->turns_of_lane());
     if (const auto* turns = timing->turns(); turns != nullptr) {
       series.turns.assign(turns->begin(), turns->end());

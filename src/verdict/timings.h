@@ -1,6 +1,6 @@
 #pragma once
 
-// Timings of a record's lanes, part by part, and how those of two lanes compare.
+// The timings of a record's lanes by part of the case, and their comparison.
 
 #include <cstdint>
 #include <span>
@@ -13,63 +13,64 @@
 
 namespace assay {
 
-// Samples of one part of a case ("forward host warm") in one lane: nanoseconds a call.
+// The samples of one part of a case ("forward host warm") in one role.
 struct TimeSeries {
   std::string what;
-  std::uint32_t calls = 1;  // in each sample of the first turn
-  std::vector<double> nanoseconds;
-  std::vector<std::uint32_t> turns;  // how many of the samples are of each turn
-  std::uint32_t turns_of_lane = 1;   // after so many turns a new lane had the next ones
+  std::uint32_t calls = 1;           // in each sample of the first turn
+  std::vector<double> nanoseconds;   // per call
+  std::vector<std::uint32_t> turns;  // number of samples in each turn
+  std::uint32_t turns_of_lane = 1;   // a new lane takes over after this many turns
 };
 
-// The same part in two lanes; of one lane alone the right side is empty.
+// The same part in two lanes. The right side is empty if there is only one lane.
 struct SpeedRow {
   std::string what;
   TimeSeries left;
   TimeSeries right;
   Ratio ratio;
   Speed speed = Speed::unsure;
-  bool decides = false;  // the case's verdict: warm, and by the device's clock where there is one
+  bool decides = false;  // counts for the verdict: warm, and by the device's clock if it was used
 };
 
+// The timings of a lane.
 std::vector<TimeSeries> series_of(const wire::LaneRecord& lane);
 
-// The least sample of each turn: what else a machine does only ever adds to a call. 0: it has none.
+// The smallest sample of each turn in nanoseconds, because noise only adds time. 0 for a turn
+// without samples.
 std::vector<double> turn_times(const TimeSeries& series);
 
-// What one run says of a part, for another run to be compared with: the time in each of its lanes,
-// in nanoseconds; and, where a reference lane took turns as well, as a share of its time.
+// The timings of a part in one run, for a comparison with another run.
 struct TimedPart {
   std::string what;
-  std::vector<double> alone;
-  std::vector<double> beside_reference;
+  std::vector<double> alone;             // nanoseconds per call, one value for each lane process
+  std::vector<double> beside_reference;  // as a multiple of the reference lane's time
 };
 
-// The parts that decide; of a record whose first trial was timed. Empty: it was not.
+// The parts that decide. Empty if the first trial of the record was not timed.
 std::vector<TimedPart> timed_parts(const wire::Record& record);
-// The rows of a record; of a single lane with nothing on the right side.
+// The rows of a record. Rows of a single lane have an empty right side.
 std::vector<SpeedRow> speed_rows(const wire::Record& record, double margin);
 
-// Of two lanes that took turns, in the order of the left side.
+// The rows of two lanes that took turns, in the order of the left side.
 std::vector<SpeedRow> speed_rows(std::span<const TimeSeries> left,
                                  std::span<const TimeSeries> right, double margin);
 
-// Whether a part's times are of a device's clock.
+// Whether a part was timed by a device's clock.
 bool is_of_device(std::string_view what);
 
-// What speed_of() says of a part whose right side takes so many nanoseconds a call. By a device's
-// clock samples also have to be 1 µs apart to be slow or fast, by a host's clock calls 0.05 µs:
-// between two processes of one build so small a difference lasts as long as they live
+// As speed_of(), for a part whose right side takes `right_ns` per call. To be slow or fast, samples
+// must also differ by 1 µs on a device's clock, or calls by 0.05 µs on the host's clock: two
+// processes of the same build differ by that much for their whole lives
 // (lab/gpu/2026-11-23-night-h200.txt, docs/benchmarks.md).
 Speed speed_of_part(std::string_view what, std::uint32_t calls, double right_ns, const Ratio& ratio,
                     double margin);
 
-// Of all that decide: slow before unsure, unsure before fast.
+// The speed of all rows that decide: slow if any is slow, else unsure, fast, same in this order.
 Speed speed_of_case(std::span<const SpeedRow> rows);
 
-// "2.1 ms": three digits.
+// A time with three digits and a unit: "2.1 ms".
 std::string time_text(double nanoseconds);
-// "1.05 times as long (1.03 to 1.07)".
+// A ratio with its interval: "1.050 times as long (1.030 to 1.070)".
 std::string ratio_text(const Ratio& ratio);
 
 }  // namespace assay

@@ -15,15 +15,15 @@ struct Verdict {
   Outcome outcome = Outcome::pass;
   std::uint8_t mismatch = 0;       // MismatchKind bits
   std::uint8_t flags = 0;          // OutcomeFlag bits
-  std::string lane;                // label of the lane at fault, if one lane is
+  std::string lane;                // name of the lane at fault, if one lane is
   std::string message;             // one line about the first fault
   std::vector<Fault> faults = {};  // of every failing value regime; the first decides the outcome
 
-  // The fault that `message` describes; an empty one where nothing failed.
+  // The fault that `message` describes; an empty one if nothing failed.
   const Fault& fault() const;
 };
 
-// Adds the fault of a verdict that judge() did not make: a slot that died, a flaky pass.
+// Adds the missing fault to a verdict that judge() did not make, such as that of a slot that died.
 void complete_faults(Verdict& verdict);
 
 }  // namespace assay

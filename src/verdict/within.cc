@@ -14,7 +14,7 @@ bool within(const wire::Measurement& measured, double atol, double rtol, double 
   }
   const auto* needed = measured.atol_needed();
   if (needed == nullptr || needed->size() != kRtolGrid.size()) return false;
-  double smallest = needed->Get(0);  // the grid begins with rtol 0
+  double smallest = needed->Get(0);  // for rtol 0
   for (flatbuffers::uoffset_t i = 0; i < needed->size(); ++i) {
     if (kRtolGrid[i] <= rtol) smallest = needed->Get(i);
   }

@@ -4,10 +4,11 @@
 
 namespace assay {
 
-// Whether a stored measurement passes |left − right| ≤ atol + rtol·|right| and no NaN or infinity
-// disagrees. Exact for an rtol of the grid of measure/measure.h and for the tolerance that the
-// record was measured with; between two grid points the stricter one is asked. Under the record's
-// own tolerance a share of `outliers` may be beyond it; under others, where nobody counted, none.
+// Whether a stored measurement satisfies |left − right| ≤ atol + rtol·|right| for each element, and
+// NaN and infinity agree. Exact for the tolerance with which the record was measured, and for an
+// rtol of the grid in measure/measure.h; between two grid points the stricter one is used. A share
+// of `outliers` may exceed the tolerance, but only if it is the record's own: a record has no count
+// for other tolerances.
 bool within(const wire::Measurement& measured, double atol, double rtol, double measured_atol,
             double measured_rtol, double outliers = 0);
 

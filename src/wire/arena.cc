@@ -1,6 +1,6 @@
 #include "wire/arena.h"
 
-#include <fcntl.h>
+#include <fcntl.h>  // fallocate
 #include <unistd.h>
 
 #include <new>
@@ -38,7 +38,7 @@ Result<std::uint64_t> Arena::reserve(std::uint64_t bytes) {
 void Arena::clear() { used_ = kFirst; }
 
 void Arena::trim(std::uint64_t keep) {
-  // After a failure the memory only stays here.
+  // A failure is harmless: the arena keeps its memory.
   (void)::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                     static_cast<off_t>(keep), static_cast<off_t>(kArenaBytes - keep));
 }

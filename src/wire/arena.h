@@ -2,9 +2,9 @@
 
 // The arena of a lane: shared memory that the lane fills with results and the slot reads.
 //
-// It is a sparse anonymous file, mapped whole by both sides. Pages exist once they are touched, and
-// stay for the next case (a first touch runs at 1 GB/s, a reused page at 10). A header tells what
-// the lane is doing, so that the slot can time and blame it without a message.
+// It is a sparse anonymous file that both sides map as a whole. A page gets memory when it is first
+// touched and keeps it for the next case: first touches run at 1 GB/s, reused pages at 10 GB/s. A
+// header shows what the lane is doing, so that the slot can time and blame it without a message.
 
 #include <atomic>
 #include <cstddef>
@@ -35,8 +35,9 @@ static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
 class Arena {
  public:
-  // A new arena, which a slot shares with its lane.
+  // A new arena. The slot makes it and passes its fd() to the lane.
   static Result<Arena> create();
+  // The lane's view of an arena.
   static Result<Arena> map(Fd file);
 
   int fd() const { return file_.get(); }
@@ -45,11 +46,11 @@ class Arena {
   // Whether [offset, offset + bytes) lies in the arena. Checks offsets from messages.
   bool holds(std::uint64_t offset, std::uint64_t bytes) const;
 
-  // Reserves bytes; returns their offset.
+  // Reserves bytes and returns their offset. An error if the arena is full.
   Result<std::uint64_t> reserve(std::uint64_t bytes);
-  // Forgets all reservations.
+  // Drops all reservations.
   void clear();
-  // Gives back the memory behind the first `keep` bytes.
+  // Returns the memory after the first `keep` bytes to the system.
   void trim(std::uint64_t keep);
 
  private:

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/fd.h"
+
 namespace assay::wire {
 namespace {
 

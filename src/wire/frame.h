@@ -12,7 +12,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/fd.h"
 #include "base/result.h"
 
 namespace assay::wire {
@@ -27,20 +26,21 @@ inline constexpr std::size_t kMaxFrame = std::size_t{256} << 20;
 
 using Bytes = std::vector<std::uint8_t>;
 
-// Appends a whole frame to `out`.
+// Appends a frame with this message to `out`.
 void append_frame(Bytes& out, std::span<const std::uint8_t> message);
 
+// Sends a message. An error if it is longer than kMaxFrame or the peer is gone.
 assay::Status send_frame(int socket, std::span<const std::uint8_t> message);
 
-// Blocks for a whole frame; nullopt: the peer has closed the connection.
+// Waits for a message; nullopt if the peer has closed the connection.
 Result<std::optional<Bytes>> receive_frame(int socket);
 
-// Collects frames from a socket without blocking: feed() reads the bytes that have come, next()
-// returns the next whole frame, if any.
+// Receives messages from a socket without blocking.
 class FrameReader {
  public:
-  // False: the peer has closed the connection.
+  // Reads the bytes that have arrived. False if the peer has closed the connection.
   Result<bool> feed(int socket);
+  // The next complete message; nullopt if there is none yet.
   Result<std::optional<Bytes>> next();
 
  private:
@@ -59,9 +59,8 @@ Result<const Root*> open(std::span<const std::uint8_t> bytes) {
   const Root* root = flatbuffers::GetRoot<Root>(bytes.data());
   constexpr std::uint32_t kExpected = std::is_same_v<Root, Record> ? kVersion : kMessageVersion;
   if (root->version() != kExpected) {
-    return fail("a message has version " + std::to_string(root->version()) +
-                ", this assay speaks " + std::to_string(kExpected) +
-                "; use one build of assay for all its processes");
+    return fail("a message has version " + std::to_string(root->version()) + ", this assay needs " +
+                std::to_string(kExpected) + "; use one build of assay for all its processes");
   }
   return root;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// A case on its way from the queue to a lane: the tables of job.fbs in memory. It is the only type
-// of a case between the store and a lane's Python.
+// A case on its way from the queue to a lane: the tables of job.fbs in memory. All code between the
+// store and a lane's Python uses this type.
 
 #include <string_view>
 
@@ -20,6 +20,7 @@ struct JobT {
   JobT() { trial.values = kUsualValues; }
 };
 
+// Converts a job to a table of a message, and back.
 flatbuffers::Offset<Job> pack(flatbuffers::FlatBufferBuilder& builder, const JobT& job);
 JobT unpack(const Job& job);
 

@@ -17,7 +17,7 @@ class Lister : public flatbuffers::IterationVisitor {
   void Field(std::size_t, std::size_t, flatbuffers::ElementaryType type, bool is_vector,
              const flatbuffers::TypeTable*, const char* name, const std::uint8_t* value) override {
     name_ = is_vector ? std::string_view() : name;
-    if (value == nullptr && type == flatbuffers::ET_STRING) add(std::string());  // an empty string
+    if (value == nullptr && type == flatbuffers::ET_STRING) add(std::string());
   }
   void Bool(bool value) override { add(value); }
   void UChar(std::uint8_t value, const char* word) override {
@@ -75,7 +75,7 @@ bool add_number(flatbuffers::FlatBufferBuilder& builder, flatbuffers::voffset_t 
   return true;
 }
 
-// The reverse of text_of(); false: the text does not fit the type.
+// Adds the field with the value that `text`, written by text_of(), means. False if it is invalid.
 bool add_field(flatbuffers::FlatBufferBuilder& builder, flatbuffers::voffset_t field,
                flatbuffers::ElementaryType type, std::string_view text) {
   switch (type) {
@@ -103,7 +103,8 @@ Result<CaseSettingsT> settings_of(const std::map<std::string, std::string>& prop
   const flatbuffers::TypeTable& table = *CaseSettingsTypeTable();
   flatbuffers::FlatBufferBuilder builder;
   builder.ForceDefaults(true);  // 0 may differ from the default
-  std::map<std::string, flatbuffers::Offset<flatbuffers::String>> texts;  // stand before the table
+  // FlatBuffers needs all strings before the table.
+  std::map<std::string, flatbuffers::Offset<flatbuffers::String>> texts;
   for (std::size_t i = 0; i < table.num_elems; ++i) {
     const auto found = properties.find(table.names[i]);
     if (table.type_codes[i].base_type != flatbuffers::ET_STRING) continue;
@@ -118,7 +119,8 @@ Result<CaseSettingsT> settings_of(const std::map<std::string, std::string>& prop
     if (type == flatbuffers::ET_STRING) {
       builder.AddOffset(field, texts[found->first]);
     } else if (!add_field(builder, field, type, found->second)) {
-      return fail(fmt::format("the run's {} cannot be {}", found->first, found->second));
+      return fail(fmt::format("the run's property {} has the invalid value “{}”", found->first,
+                              found->second));
     }
   }
   builder.Finish(flatbuffers::Offset<CaseSettings>(builder.EndTable(start)));

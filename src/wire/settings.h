@@ -1,7 +1,7 @@
 #pragma once
 
-// The fields of a settings table by name, from FlatBuffers' reflection. So a setting reaches the
-// run's properties and the lane's Python without code of its own.
+// Lists the fields of a settings table by name, with FlatBuffers' reflection. A new setting thus
+// reaches the run's properties and the lane's Python without further code.
 
 #include <cstdint>
 #include <map>
@@ -15,10 +15,11 @@
 
 namespace assay::wire {
 
-// Value regimes, as CaseSettings.values names them.
+// All value regimes, in the format of CaseSettings.values.
 inline constexpr std::string_view kAllValues = "usual,wide,nan,infinity,bulk,exact,layout";
 
-// Planted faults, as CaseSettings.mutants names them; see python/assay/mutation/faults.py.
+// All faults that can be planted, in the format of CaseSettings.mutants; see
+// python/assay/mutation/faults.py.
 inline constexpr std::string_view kAllMutants =
     "off_5_percent,off_0.1_percent,off_8_ulp,off_by_one,sign,nan_swallowed,last_row,wrapped,dtype,"
     "shape,axes,output_lost,gradient_1.01,gradient_lost,gradient_of_neighbour,axis,epsilon,biased,"
@@ -27,19 +28,19 @@ inline constexpr std::string_view kAllMutants =
 using SettingValue = std::variant<std::string, bool, std::int64_t, std::uint64_t, double>;
 
 struct Setting {
-  std::string_view name;  // lives as long as the program
+  std::string_view name;  // static
   SettingValue value;
 };
 
-// All fields except vectors, also those with their default, in the order of settings.fbs.
+// All fields except vectors, in the order of settings.fbs. Includes fields with default values.
 std::vector<Setting> fields_of(const CaseSettingsT& settings);
 std::vector<Setting> fields_of(const LaneSpecT& spec);
 
-// The settings among a run's properties; missing ones have their defaults. Fails, with the name of
-// the field, if a value does not fit it.
+// The settings among a run's properties, with defaults for missing ones. An error that names the
+// field if its value has the wrong type.
 Result<CaseSettingsT> settings_of(const std::map<std::string, std::string>& properties);
 
-// "true", "42", "0.01": reads back as the same value.
+// The value as text ("true", "42", "0.01"), from which settings_of() reads exactly the same value.
 std::string text_of(const SettingValue& value);
 
 }  // namespace assay::wire

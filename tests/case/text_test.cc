@@ -40,6 +40,12 @@ TEST(Utf8, FindsWhatIsNotWellFormed) {
   EXPECT_EQ(find_bad_byte(""), 0U);
 }
 
+TEST(Utf8, ReplacesEachBadByte) {
+  EXPECT_EQ(replace_bad_bytes(std::string("a\0\xC3\xA9\xE2\x82z", 7)), "a?\xC3\xA9??z");
+  EXPECT_EQ(replace_bad_bytes("\xFF"), "?");
+  EXPECT_EQ(replace_bad_bytes(""), "");
+}
+
 TEST(Nearest, MeasuresEdits) {
   EXPECT_EQ(edit_distance("kitten", "sitting", 10), 3U);  // the textbook example
   EXPECT_EQ(edit_distance("ab", "ba", 10), 1U);           // a swap is one edit

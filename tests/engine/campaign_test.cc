@@ -421,7 +421,7 @@ TEST(Campaign, PartsAreCutByWhatAnEarlierRunTook) {
   EXPECT_EQ(run("other", {"--shard=2/2"}).status.code, 0);
   const CliResult mixed = cli.call({"merge", folder("mixed"), folder("one"), folder("other")});
   EXPECT_EQ(mixed.status.code, 2);
-  EXPECT_THAT(mixed.output, HasSubstr("not begun alike"));
+  EXPECT_THAT(mixed.output, HasSubstr("merge only runs with the same settings"));
   const CliResult nowhere = run("none", {"--costs-from=" + folder("nowhere")});
   EXPECT_NE(nowhere.status.code, 0);
   EXPECT_THAT(nowhere.output, HasSubstr("nowhere"));

@@ -491,7 +491,7 @@ TEST_P(Hang, IsReplacedAndNothingIsLost) {
   EXPECT_EQ(process.wait()->code, 1);
   const auto output = read_file(cli.folder() / "output.txt");
   EXPECT_THAT(*output, HasSubstr("sign of life for 3 s"));
-  EXPECT_THAT(*output, HasSubstr("another takes its place"));
+  EXPECT_THAT(*output, HasSubstr("starting another in its place"));
   EXPECT_EQ(cli.outcomes().size(), lines.size());
   EXPECT_TRUE(all_gone(cli.folder().string()));
 }

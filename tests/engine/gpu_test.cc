@@ -485,7 +485,7 @@ TEST_F(Gpu, ThatLanesCannotOpenEndsTheRunWithoutAVerdict) {
       run({"--api_config_file=" + cli_.write_cases({fake("echo")}), "--num_workers_per_gpu=1"});
   EXPECT_EQ(result.status.code, 3) << result.output;
   EXPECT_THAT(result.output, AllOf(HasSubstr("gpu:0 cannot be opened: no such GPU"),
-                                   HasSubstr("see whether gpu:0 still works (nvidia-smi;"),
+                                   HasSubstr("check whether gpu:0 still works (nvidia-smi;"),
                                    HasSubstr("leave it out with --gpu_ids")));
   EXPECT_THAT(cli_.outcomes(), ::testing::IsEmpty());
 }

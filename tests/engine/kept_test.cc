@@ -163,7 +163,7 @@ TEST_F(Kept, AKilledServerIsReplaced) {
   ::kill(server, SIGKILL);
   EXPECT_EQ(process.wait()->code, 1);
   EXPECT_THAT(*read_file(cli_.folder() / "output.txt"),
-              ::testing::HasSubstr("another takes its place"));
+              ::testing::HasSubstr("starting another in its place"));
   EXPECT_EQ(cli_.outcomes().size(), kSlow + 1U);
 }
 

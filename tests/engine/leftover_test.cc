@@ -91,7 +91,7 @@ TEST_F(Leftovers, OfALaneThatCrashesAreEndedAndReported) {
   });
   const CliResult result = cli_.call_api({"--api_config_file=" + cases, "--num_workers_per_gpu=1"});
   EXPECT_EQ(result.status.code, 1) << result.output;
-  EXPECT_THAT(result.output, HasSubstr("cases left processes running, which were ended: sleep"));
+  EXPECT_THAT(result.output, HasSubstr("killed processes that cases had left running: sleep"));
   EXPECT_TRUE(all_gone(cli_.folder().string()));
 }
 

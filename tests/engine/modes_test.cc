@@ -87,7 +87,7 @@ TEST(Modes, WhatIsComparedWithNothingRan) {
   for (const char* mode : {"--paddle_only=True", "--paddle_gpu_performance=True"}) {
     Cli cli;
     const CliResult result = cli.call_api({"--api_config=" + fake("echo"), mode});
-    EXPECT_THAT(result.output, HasSubstr("pass          it ran; no results were compared"));
+    EXPECT_THAT(result.output, HasSubstr("pass          the call ran; no results were compared"));
   }
 }
 
@@ -192,7 +192,7 @@ TEST(Modes, ALaneIsTimedAloneAndComparedWithAnEarlierRun) {
   again.push_back("--against=" + old);
   const CliResult second = cli.call_api(again);
   EXPECT_EQ(second.status.code, 0) << second.output;
-  EXPECT_THAT(second.output, HasSubstr("beside the pace of all (1.300 times as long as then)"));
+  EXPECT_THAT(second.output, HasSubstr("relative to the pace of all cases (1.300 times as long"));
   EXPECT_THAT(second.output, HasSubstr("      25  same"));
 }
 

@@ -198,7 +198,7 @@ void Simulation::run_case(std::size_t index) {
     slot.busy = nature == Nature::hangs_slot;
     if (nature == Nature::makes_nonsense) {
       slot.nonsense = true;
-      core_->slot_talks_nonsense(index, "nonsense");
+      core_->slot_sent_invalid(index, "nonsense");
       act();
     }
     return;
@@ -310,7 +310,7 @@ void Simulation::disturb_slot(std::size_t index) {
       break;
     case 2:
       slot.nonsense = true;
-      core_->slot_talks_nonsense(index, "nonsense");
+      core_->slot_sent_invalid(index, "nonsense");
       act();
       break;
     case 3:

@@ -295,5 +295,21 @@ TEST(Checksum, SeesHowOftenAChunkRepeats) {
   EXPECT_EQ(seen.size(), 64U);
 }
 
+TEST(UpstreamRule, SuitsTheSizeOfTheInputs) {
+  const auto reach = [](DType dtype, std::uint64_t count, std::uint64_t inputs) {
+    const FillRule rule = upstream_rule(dtype, count, inputs);
+    EXPECT_EQ(rule.low, -rule.high);
+    return rule.high;
+  };
+  EXPECT_EQ(reach(DType::float32, 40, 40), 4);
+  EXPECT_EQ(reach(DType::float64, 80, 40), 4);
+  EXPECT_EQ(reach(DType::float32, 1, 1000), 4 * 512);  // a mean: gradients near 1, not 0.001
+  EXPECT_EQ(reach(DType::complex64, 10, 45), 16);
+  EXPECT_EQ(reach(DType::float32, 1, std::uint64_t{1} << 40U), 4 * 65536);
+  EXPECT_EQ(reach(DType::float32, 0, 0), 4);
+  EXPECT_EQ(reach(DType::bfloat16, 1, 1000), 0.5);
+  EXPECT_EQ(reach(DType::float32, 100'000, 100'000), 0.5);
+}
+
 }  // namespace
 }  // namespace assay

@@ -5,7 +5,7 @@ import os
 import types
 
 import pytest
-from assay import call, lane, wire
+from assay import lane, wire
 from assay.call import drawn_gradient
 from assay.frameworks import look_up
 from assay.lane import describe_error
@@ -29,23 +29,6 @@ def test_gradients_of_drawn_outputs_are_drawn():
         assert drawn_gradient(law, None, None) is None
     assert drawn_gradient(law, gradient, other) == ("either", (gradient, other, 0.5, 6), (4,), "float16")
     assert drawn_gradient(law, None, other) == ("either", (0.0, other, 0.5, 6), (4,), "float16")
-
-
-@pytest.mark.parametrize(
-    ("dtype", "count", "inputs", "reach"),
-    [
-        ("float32", 40, 40, 4),
-        ("float64", 80, 40, 4),
-        ("float32", 1, 1000, 4 * 512),  # a mean: gradients near 1, not 0.001
-        ("complex64", 10, 45, 16),
-        ("float32", 1, 2**40, 4 * 2**16),
-        ("float32", 0, 0, 4),
-        ("bfloat16", 1, 1000, 0.5),
-        ("float32", 100_000, 100_000, 0.5),
-    ],
-)
-def test_upstream_gradients_suit_the_size_of_the_inputs(dtype, count, inputs, reach):
-    assert call.upstream_reach(dtype, count, inputs) == reach
 
 
 def test_errors_are_told_in_one_text():

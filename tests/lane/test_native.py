@@ -57,17 +57,17 @@ def test_values_depend_on_the_tensor_and_nothing_else():
     assert filled(native.fill, "float32", 64) == first
     assert filled(native.fill, "float32", 64, tensor=1) != first
     assert filled(native.fill, "float32", 32) == first[:128]
-    upstream = filled(native.fill_upstream, "float32", 64, 0.5)
-    assert upstream != first and filled(native.fill_upstream, "float32", 64, 0.5) == upstream
+    upstream = filled(native.fill_upstream, "float32", 64, 64)
+    assert upstream != first and filled(native.fill_upstream, "float32", 64, 64) == upstream
 
 
-def test_upstream_gradients_reach_as_far_as_wanted():
-    halves = struct.unpack("64f", filled(native.fill_upstream, "float32", 64, 0.5))
-    wide = struct.unpack("64f", filled(native.fill_upstream, "float32", 64, 32.0))
-    assert wide == tuple(64 * half for half in halves) and -0.5 <= min(halves) < 0 < max(halves) < 0.5
+def test_upstream_gradients_reach_farther_with_larger_inputs():
+    values = struct.unpack("64f", filled(native.fill_upstream, "float32", 64, 64))
+    wide = struct.unpack("64f", filled(native.fill_upstream, "float32", 64, 64 * 8))
+    assert wide == tuple(8 * value for value in values) and -4 <= min(values) < -1 < 1 < max(values) < 4
 
 
-@pytest.mark.parametrize("function", [native.fill, lambda *target: native.fill_upstream(*target, 0.5)])
+@pytest.mark.parametrize("function", [native.fill, lambda *target: native.fill_upstream(*target, 1)])
 @pytest.mark.parametrize(("count", "dtype"), [(1, len(DTYPES)), (1, -1), (-1, 0)])
 def test_bad_numbers_raise(function, count, dtype):
     memory = ctypes.create_string_buffer(16)

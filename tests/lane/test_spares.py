@@ -49,7 +49,7 @@ def made(monkeypatch, clock):
     """Makes the spares of a server, and what forks for them."""
 
     def make(most, own_mps=False):
-        monkeypatch.setenv(spares.HOW_MANY, str(most))
+        monkeypatch.setenv(spares.SPARES, str(most))
         if own_mps:
             monkeypatch.setenv(spares.OWN_MPS, "1")
         else:
@@ -113,7 +113,7 @@ def test_one_that_is_taken_gets_the_descriptors_and_is_made_again(made, clock):
     assert os.read(reading, 3) == b"log"
     assert of.take(kind, []) is None, "there was one"
     assert of.make() is None, "slots are asking for lanes"
-    clock[0] += spares.BEGUN_AFTER
+    clock[0] += spares.QUIET
     assert of.make().pid != pid
 
 
@@ -121,7 +121,7 @@ def test_many_requests_at_the_start_are_waited_for_like_one(made, clock):
     of, forks = made(1)
     for _ in range(16):
         assert of.take(Kind("gpu:0", False), []) is None
-    clock[0] += spares.AFTER
+    clock[0] += spares.QUIET_AFTER_A_FAULT
     assert of.make() is None, "the run's own lanes are just making their contexts"
     clock[0] += spares.FIRST_AFTER
     assert of.make() is not None
@@ -134,13 +134,13 @@ def test_slots_that_begin_one_after_another_are_waited_for(made, clock):
         of.take(kind, [])
         clock[0] += 0.5  # as long as two contexts take
         assert of.make() is None
-    clock[0] += spares.BEGUN_AFTER
+    clock[0] += spares.QUIET
     ready(of, forks)
     # After a fault slots ask again and again, and each lull counts.
     of.fault()
     fds = os.pipe()
     of.take(kind, [*fds, fds[1]])
-    clock[0] += spares.AFTER
+    clock[0] += spares.QUIET_AFTER_A_FAULT
     assert of.make() is not None
 
 
@@ -168,7 +168,7 @@ def test_one_that_is_ready_is_taken_first_and_then_one_that_is_not(made, clock):
 
 
 def test_after_a_fault_there_are_more(made, clock, monkeypatch):
-    monkeypatch.setenv(spares.AFTER_A_FAULT, "3")
+    monkeypatch.setenv(spares.SPARES_AFTER_A_FAULT, "3")
     of, forks = made(1)
     of.take(Kind("gpu:0", False), [])
     clock[0] += spares.FIRST_AFTER
@@ -180,7 +180,7 @@ def test_after_a_fault_there_are_more(made, clock, monkeypatch):
 
 
 def test_where_there_is_no_room_for_spares_a_fault_makes_none(made, clock, monkeypatch):
-    monkeypatch.setenv(spares.AFTER_A_FAULT, "3")
+    monkeypatch.setenv(spares.SPARES_AFTER_A_FAULT, "3")
     of, _ = made(0)
     of.fault()
     of.take(Kind("gpu:0", False), [])
@@ -233,7 +233,7 @@ def server(root):
         "ASSAY_FRAMEWORK_MODULE": "fake_framework",
         "ASSAY_DEVICE_PLUGIN": str(plugin),
         "FAKE_GPU_BUILDS": "fake",
-        spares.HOW_MANY: "2",
+        spares.SPARES: "2",
         "PYTHONPATH": ":".join(map(str, [root / "python", library, root / "tests/engine/fake"])),
     }
     fds = (listener.fileno(), writing)

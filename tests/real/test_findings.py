@@ -59,7 +59,7 @@ def test_the_script_shows_the_fault(folder):
     for each in findings(folder):
         script = folder / f"finding{each['number']}.py"
         text = assay("finding", folder, each["number"], "--script", script)
-        assert each["api"] in text and "what is right is known by: " in text
+        assert each["api"] in text and "source of the right result: " in text
         source = script.read_text()
         assert "assay" not in source and source.count("\n") <= 20
         printed = subprocess.run([PADDLE, script], capture_output=True, text=True, check=True).stdout

@@ -354,7 +354,7 @@ TEST(Baseline, AnOldOneIsReadWithANotice) {
   ASSERT_TRUE(write_file(folder / "bad.txt", "assay-baseline 1\nmismatch xyz paddle.abs(1)\n"));
   const auto bad = load_past((folder / "bad.txt").string());
   ASSERT_FALSE(bad);
-  EXPECT_THAT(bad.error().message, HasSubstr("bad.txt:2: no line of a baseline"));
+  EXPECT_THAT(bad.error().message, HasSubstr("bad.txt:2: invalid line in a baseline"));
 }
 
 // ---- JUnit ----

@@ -98,10 +98,9 @@ TEST(Report, WhatWasNotLookedAtIsCounted) {
   EXPECT_EQ(json["flags"]["weak"], 1);
   EXPECT_EQ(json["partly_judged"], 1);
   EXPECT_EQ(json["not_judged"]["wide"]["a draw has its own law"], 1);
-  EXPECT_THAT(outcome_table(report), HasSubstr("1  of those that pass are weak"));
-  EXPECT_THAT(
-      outcome_table(report),
-      HasSubstr("1  of them not judged under some kind of values (`assay report DIR --json`"));
+  EXPECT_THAT(outcome_table(report), HasSubstr("1  weak: passed, with only shape"));
+  EXPECT_THAT(outcome_table(report),
+              HasSubstr("1  not judged in some value regime (`assay report DIR --json`"));
   EXPECT_THAT(outcome_table(report, "my run"), HasSubstr(" report 'my run' --json` says"));
 }
 

@@ -66,7 +66,7 @@ TEST(FindCase, WhatNeverRanSaysWhy) {
   run.add("paddle.odd(1)", {Outcome::unsupported, 0, 0, "", "no reference is registered"});
   run.add("paddle.gone(1)", {Outcome::crash, 0, 0, "slot", "its slots keep dying"});
   EXPECT_THAT(finding_says(run, "later"), HasSubstr("has not finished"));
-  EXPECT_THAT(finding_says(run, "odd"), HasSubstr("never run: unsupported (no reference"));
+  EXPECT_THAT(finding_says(run, "odd"), HasSubstr("never ran: unsupported (no reference"));
   EXPECT_THAT(finding_says(run, "gone"), HasSubstr("its slots keep dying"));
 }
 
@@ -121,7 +121,7 @@ TEST(Repro, WhatNoDiskHoldsIsAnError) {
   const auto found = StoredRun::must(find_case(run.store(), "abs"));
   const auto repro = write_repro(run.store(), found, run.folder() / "repro");
   ASSERT_FALSE(repro.has_value());
-  EXPECT_THAT(repro.error().message, HasSubstr("no disk holds"));
+  EXPECT_THAT(repro.error().message, HasSubstr("does not fit on any disk"));
 }
 
 TEST(ReproScript, ArgumentsArePythonLiterals) {

@@ -50,7 +50,7 @@ TEST(SpeedChange, TheMachinesPaceIsNobodysFault) {
   EXPECT_EQ(comparison.count(Speed::fast), 0U);
   EXPECT_EQ(comparison.parts().front().id, 7U);
   EXPECT_NEAR(comparison.parts().front().ratio.middle, 1.25, 0.01);
-  EXPECT_THAT(comparison.table(), HasSubstr("beside the pace of all (1.4"));
+  EXPECT_THAT(comparison.table(), HasSubstr("relative to the pace of all cases (1.4"));
 }
 
 TEST(SpeedChange, OneReferenceInBothRunsIsTheYardstick) {
@@ -62,7 +62,7 @@ TEST(SpeedChange, OneReferenceInBothRunsIsTheYardstick) {
   comparison.finish();
   EXPECT_EQ(comparison.count(Speed::same), 1U);
   EXPECT_EQ(comparison.count(Speed::fast), 1U);
-  EXPECT_THAT(comparison.table(), HasSubstr("beside the reference lane"));
+  EXPECT_THAT(comparison.table(), HasSubstr("relative to the reference lane"));
 }
 
 // By the clock of a host two runs of one build differ as much, for a case that had bad luck once.
@@ -76,7 +76,7 @@ TEST(SpeedChange, WithoutAYardstickLittleIsNoChange) {
   comparison.finish();
   ASSERT_EQ(comparison.count(Speed::slow), 1U);
   EXPECT_EQ(comparison.count(Speed::same), 1U);
-  EXPECT_THAT(comparison.table(), HasSubstr("told from 15% on"));
+  EXPECT_THAT(comparison.table(), HasSubstr("only differences above 15% count"));
   const auto slow = std::find_if(comparison.parts().begin(), comparison.parts().end(),
                                  [](const SpeedChange& part) { return part.speed == Speed::slow; });
   EXPECT_EQ(slow->what, "forward device warm");

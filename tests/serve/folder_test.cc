@@ -43,7 +43,7 @@ std::unique_ptr<Store> planned(const Folder& folder, int cases) {
   return store;
 }
 
-// Does `work` in a process of its own.
+// Runs `work` in a process of its own.
 template <typename Work>
 void in_a_process(const Work& work) {
   const pid_t child = ::fork();
@@ -88,7 +88,7 @@ TEST(AFolder, IsReadWhileItIsWritten) {
   const auto wait = [&] { ASSERT_EQ(::read(done.first.get(), &word, 1), 1); };
   const auto next = [&] { ASSERT_EQ(::write(go.second.get(), &word, 1), 1); };
   wait();
-  // It is locked: nobody else opens it to write.
+  // The file is locked: no other process can open it for writing.
   EXPECT_FALSE(open_store(folder.path(), StoreMode::existing).has_value());
   const auto source = StoredRun::must(open_source(folder.path().string()));
   EXPECT_EQ(page_of(*source)["planned"], 10);
@@ -110,7 +110,7 @@ TEST(AFolder, IsReadWhileItIsWritten) {
   EXPECT_EQ(again->counts()->finished, 2U);
 }
 
-// The log is copied into the file every 32 MB: what is read while that happens is read again.
+// A checkpoint happens every 32 MB; what is read meanwhile is read again.
 TEST(AFolder, IsNeverReadHalf) {
   const Folder folder;
   constexpr int kCases = 20'000;
@@ -153,7 +153,7 @@ TEST(AFolder, IsNeverReadHalf) {
   EXPECT_GT(looks_meanwhile, 0U) << "of " << looks;
 }
 
-TEST(AFolder, IsCountedAnewAfterARetest) {
+TEST(AFolder, IsCountedAgainAfterARetest) {
   const Folder folder;
   in_a_process([&] {
     const auto store = planned(folder, 6);
@@ -178,8 +178,8 @@ TEST(AFolder, IsCountedAnewAfterARetest) {
   EXPECT_EQ(page["listed"], 0);
 }
 
-// As a run beside it shows them: of its sums, and of one that was written before runs kept any.
-TEST(AFolder, TellsHowItsRunEnded) {
+// The totals that a run beside this one shows, with sums and without (an older run).
+TEST(AFolder, HasTheTotalsOfItsRun) {
   const Folder folder;
   in_a_process([&] {
     const auto store = planned(folder, 7);
@@ -219,7 +219,7 @@ TEST(AFolder, IsOnlyRead) {
   EXPECT_EQ(files(), closed);
 }
 
-TEST(AFolder, OfSomethingElseIsRefused) {
+TEST(AFolder, WithoutARunIsRefused) {
   const Folder folder;
   ASSERT_TRUE(write_file(folder / "run.db", "this is no database at all"));
   const auto source = StoredRun::must(open_source(folder.path().string()));

@@ -91,7 +91,7 @@ TEST_F(ALiveDatabase, IsShownAsItGrows) {
   EXPECT_EQ(end["apis"].size(), 4U);
 }
 
-// A writer that began earlier and ends later is not missed.
+// The results of a writer that starts earlier and commits later are not missed.
 TEST_F(ALiveDatabase, MissesNoCaseThatIsCommittedLate) {
   const auto slow = opened();
   const auto fast = opened();
@@ -110,7 +110,7 @@ TEST_F(ALiveDatabase, MissesNoCaseThatIsCommittedLate) {
   EXPECT_EQ(page()["listed"], second.size() + 1);
 }
 
-TEST_F(ALiveDatabase, IsCountedAnewAfterARetest) {
+TEST_F(ALiveDatabase, IsCountedAgainAfterARetest) {
   const auto worker = opened();
   finish(*worker, claim(*worker, 10), Outcome::crash);
   const auto before = page()["read"].get<std::uint64_t>();
@@ -125,7 +125,7 @@ TEST_F(ALiveDatabase, IsCountedAnewAfterARetest) {
 }
 
 // The other schemas of the database, each perhaps of another build.
-TEST_F(ALiveDatabase, StandsBesideTheOtherRunsOfItsDatabase) {
+TEST_F(ALiveDatabase, IsShownWithTheOtherRunsOfItsDatabase) {
   const auto other =
       std::move(*PostgresStore::open(server_->address("earlier"), StoreMode::create));
   ASSERT_TRUE(other->add_case({1, "paddle.abs(1)", 1, 1, 1000}));
@@ -168,7 +168,7 @@ TEST_F(ALiveDatabase, IsOnlyRead) {
   EXPECT_THAT(refused.error().message, HasSubstr("read-only"));
 }
 
-TEST_F(ALiveDatabase, IsThereAgainWhenTheDatabaseIs) {
+TEST_F(ALiveDatabase, IsShownAgainAfterAnOutage) {
   (void)page();
   server_->stop();
   EXPECT_FALSE(source_->poll().has_value());

@@ -74,7 +74,7 @@ TEST(ALiveRun, FindingsComeTogetherFromTheirCases) {
 }
 
 // Known deviations of the APIs in the run.
-TEST(ALiveRun, SaysWhatIsAccommodated) {
+TEST(ALiveRun, ListsKnownDeviations) {
   LiveRun run({{std::string(kAccommodations),
                 R"({"paddle.abs": ["follows: <a>", "dodges: b"], "paddle.min": ["follows: c"]})"},
                {"seed", "5"}});
@@ -107,7 +107,7 @@ TEST(ALiveRun, HistoryIsByMinuteAndOfBoundedLength) {
   EXPECT_EQ(sum, run.cases());
 }
 
-TEST(ALiveRun, AnythingIsATextForAPage) {
+TEST(ALiveRun, AnyBytesBecomeValidText) {
   LiveRun run = empty_run();
   run.add(finished(1, "</script>\xff(\"", Outcome::crash));
   EXPECT_TRUE(nlohmann::json::accept(json_text(run.json())));
@@ -210,7 +210,7 @@ TEST(AListOfCases, ComesInPartsOfOneLength) {
   EXPECT_EQ(list.left_out(), 0U);
 }
 
-// However much there is, a page stays one that a browser opens.
+// A page stays small enough for a browser, however large the run is.
 TEST(AListOfCases, IsBounded) {
   CaseList list;
   std::mt19937_64 random;

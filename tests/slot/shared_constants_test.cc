@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "case/dtype.h"
 #include "device/device.h"
-#include "fill/rule.h"
+#include "fill/fill.h"
 #include "lane/message.h"
 #include "measure/bar.h"
 #include "wire/arena.h"
@@ -120,7 +120,9 @@ std::string expected() {
   text += fmt::format("SPARES = \"{}\"\n", wire::kSparesVariable);
   text += fmt::format("SPARES_AFTER_A_FAULT = \"{}\"\n", wire::kSparesAfterFaultVariable);
   text += fmt::format("OWN_MPS = \"{}\"\n", wire::kOwnMpsVariable);
+  text += fmt::format("SANITIZER = \"{}\"\n", wire::kSanitizerPhase);
   text += fmt::format("\nFAULT_EXIT = {}  # src/device/device.h\n", kDeviceFaultExit);
+  text += fmt::format("UPSTREAM = {:.1f}  # src/fill/fill.h\n", kUpstreamReach);
   text += fmt::format("PROTOCOL = {}  # src/lane/message.h\n", kProtocol);
   text += fmt::format("FEW_TERMS = {}  # src/measure/bar.h\n", static_cast<int>(kFewTerms));
   return text;

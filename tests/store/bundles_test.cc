@@ -1,4 +1,4 @@
-// Bundles are what many machines share a run by: every case in one, none with more work than asked.
+// Bundles, by which many machines share a run: each case is in one, and none has too much work.
 
 #include "store/bundles.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// By what comes before a case.
+// The work before a case decides its bundle.
 TEST(Bundles, OfSortedCasesAreCutByTheirSum) {
   BundleCutter cutter(5, 10);
   std::vector<std::int64_t> numbers;
@@ -77,7 +77,7 @@ TEST(Bundles, BecomeSmallerTowardsTheEnd) {
   }
 }
 
-// What is handed out last are the smallest bundles, of cases that are cheap.
+// The last bundles are the smallest and have cheap cases.
 TEST(Bundles, SomeCheapCasesAreKeptForTheEnd) {
   BundleCutter cutter(0, 2'000'000);
   std::mt19937 random(7);

@@ -33,7 +33,6 @@ TEST(Database, ValuesOfEveryTypeComeBack) {
   insert->bind(2, -0.1);
   insert->bind(3, std::string_view(text));
   insert->bind(4, std::span(blob));
-  insert->bind_null(5);
   ASSERT_TRUE(insert->run());
 
   auto rows = database->prepare("SELECT * FROM t");
@@ -74,7 +73,7 @@ TEST(Database, ASecondOpenerIsRefused) {
   }
 }
 
-TEST(Database, WhatIsNoDatabaseIsAnError) {
+TEST(Database, AFileThatIsNoDatabaseIsAnError) {
   const Folder folder;
   EXPECT_FALSE(Database::open(folder / "missing.db", OpenMode::existing).has_value());
   EXPECT_FALSE(std::filesystem::exists(folder / "missing.db"));
@@ -82,7 +81,7 @@ TEST(Database, WhatIsNoDatabaseIsAnError) {
   EXPECT_FALSE(Database::open(folder / "text.db", OpenMode::existing).has_value());
 }
 
-// No index in shared memory: file systems of clusters do not support one.
+// The WAL index is not in a shared-memory file, which file systems of clusters do not support.
 TEST(Database, ThereIsNoSharedMemoryFile) {
   const Folder folder;
   auto database = Database::open(folder / "a.db", OpenMode::create);

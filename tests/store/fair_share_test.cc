@@ -1,4 +1,4 @@
-// How much a claimer may hold: a slow one ends with all others.
+// The work that a claimer may hold: a slow claimer ends at the same time as all others.
 
 #include "store/fair_share.h"
 
@@ -9,7 +9,8 @@ namespace {
 
 constexpr double kSecond = 1e6;
 
-// One of `speed` beside others who do 10 s of work a second together, when 100 s are left.
+// The share of a claimer with this speed when 100 s of work are left and all claimers together do
+// 10 s of work per second.
 FairShare seen(double speed, int seconds) {
   FairShare share;
   for (int second = 0; second <= seconds; ++second) {
@@ -19,7 +20,7 @@ FairShare seen(double speed, int seconds) {
   return share;
 }
 
-TEST(FairShare, IsHalfOfWhatIsLeftByTheOwnPartOfTheSpeed) {
+TEST(FairShare, IsHalfOfTheRemainingWorkTimesTheOwnPartOfTheSpeed) {
   EXPECT_EQ(seen(1, 1).most_us(), FairShare::kAny);  // too early to say
   EXPECT_NEAR(static_cast<double>(seen(1, 30).most_us()), 5e6, 1e3);
   EXPECT_NEAR(static_cast<double>(seen(0.1, 30).most_us()), 5e5, 1e3);

@@ -8,7 +8,7 @@
 
 namespace assay::testing {
 
-// A folder that goes with its test.
+// A folder that is removed with its test.
 class Folder {
  public:
   Folder() {

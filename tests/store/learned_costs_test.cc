@@ -1,4 +1,4 @@
-// What a plan expects of a case, by what others of its kind have taken.
+// The expected time of a case, from the times of other cases of its kind.
 
 #include "store/learned_costs.h"
 
@@ -22,7 +22,7 @@ TEST(LearnedCosts, AreTheMeanOfAKind) {
   EXPECT_EQ(costs.expected_us("paddle.eye(3)", 0), 4);
 }
 
-TEST(LearnedCosts, LeaveOutWhatIsNotKnownAndWhatIsDear) {
+TEST(LearnedCosts, LeaveOutUnknownAndExpensiveCases) {
   LearnedCosts costs;
   costs.add("paddle.add", "float32", 2, 0);
   costs.add("paddle.add", "float32", 2, kExpensiveUs);

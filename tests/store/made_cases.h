@@ -1,6 +1,6 @@
 #pragma once
 
-// Records and runs that are made up.
+// Artificial records and runs.
 
 #include <random>
 #include <stdexcept>
@@ -13,8 +13,8 @@
 
 namespace assay::testing {
 
-// Of one trial in two lanes, with what they spent on building, forward, copying and backward. With
-// a reason the trial was not run under these values.
+// A record of one trial in two lanes, with the nanoseconds of building, forward, copying and
+// backward. With a reason, the trial did not run in this value regime.
 inline std::vector<std::uint8_t> record_of(const std::vector<std::uint64_t>& test_ns,
                                            const std::vector<std::uint64_t>& reference_ns,
                                            const std::string& values, const std::string& skipped) {
@@ -48,7 +48,7 @@ inline std::vector<std::uint8_t> record_of(const std::vector<std::uint64_t>& tes
   return {bytes.begin(), bytes.end()};
 }
 
-// A case of one of a few APIs.
+// The text of a case of one of a few APIs.
 inline std::string made_text(std::uint64_t id) {
   return "paddle.f" + std::to_string(id % 7) + "(Tensor([" + std::to_string(id) + "], \"" +
          (id % 2 == 0 ? "float32" : "int8") + "\"))";
@@ -65,7 +65,7 @@ inline Tally counted(RunReader& run) {
   return tally;
 }
 
-// A fault of some kind.
+// A random fault.
 inline Fault made_fault(Outcome outcome, std::mt19937_64& random) {
   Fault fault;
   fault.outcome = outcome;
@@ -81,7 +81,7 @@ inline Fault made_fault(Outcome outcome, std::mt19937_64& random) {
   return fault;
 }
 
-// Ends the case in some way.
+// Finishes the case with a random verdict.
 inline Result<bool> finish_somehow(Store& store, const Lease& lease, std::mt19937_64& random) {
   constexpr std::array kEnds{Outcome::pass, Outcome::pass, Outcome::mismatch, Outcome::crash,
                              Outcome::no_kernel};

@@ -1,7 +1,7 @@
 #pragma once
 
-// How long workers of unequal speed take for a plan that the database hands out, simulated: with
-// the bundles that are really cut, and claims as an engine of one slot makes them.
+// Simulates how long workers of unequal speed take for a plan in a database. Uses the real bundles,
+// and claims as an engine with one slot does.
 
 #include <algorithm>
 #include <cstdint>
@@ -30,7 +30,7 @@ struct SimulatedPlan {
   std::int64_t least_bundles = 256;
 };
 
-// What cases really take swings about what they are expected to take.
+// The real time of a case varies around its expected time.
 inline SimulatedPlan plan_of(const std::vector<std::int64_t>& expected_us, double swing,
                              std::uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -94,8 +94,8 @@ struct Makespan {
   std::size_t claims = 0;
 };
 
-// The ideal: all speeds together, and no worker ever idle. A worker claims when it holds less than
-// a second of work.
+// The ideal: all workers together, never idle. A worker claims when it holds less than a second of
+// work.
 inline Makespan makespan_of(const SimulatedPlan& plan, const std::vector<double>& speeds) {
   constexpr double kLowUs = 1'000'000;
   constexpr double kAgainUs = 1'000'000;

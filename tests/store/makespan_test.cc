@@ -1,4 +1,4 @@
-// Unequal workers end together: what is asked of handing out bundles.
+// Workers of unequal speed end at about the same time.
 
 #include "makespan.h"
 
@@ -29,7 +29,7 @@ TEST(Makespan, IsTheIdealForOneWorker) {
   EXPECT_NEAR(makespan_over_ideal(plan, {0.7}), 1, 1e-9);
 }
 
-// By hand: two bundles of a second on workers of speed 1 and 0.5 take 2 s, where 4/3 s are ideal.
+// Computed by hand: two bundles of 1 s on workers of speed 1 and 0.5 take 2 s; the ideal is 4/3 s.
 TEST(Makespan, IsThatOfTheSlowerOfTwo) {
   testing::SimulatedPlan plan;
   plan.cases = {{1'000'000, 1'000'000}, {1'000'000, 1'000'000}};

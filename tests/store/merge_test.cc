@@ -1,4 +1,4 @@
-// The runs of many machines as one: every case once, and nothing that they disagree on is hidden.
+// Merged runs: they have each case once, and report cases on which the runs disagree.
 
 #include "store/merge.h"
 
@@ -77,7 +77,7 @@ TEST(Merge, EveryCaseIsThereOnce) {
   EXPECT_EQ(invalid, 1);
 }
 
-TEST(Merge, AFailureIsKeptAndSaidWhereRunsDisagree) {
+TEST(Merge, AFailureIsKeptAndReportedIfRunsDisagree) {
   const Folder folder;
   const std::vector<std::filesystem::path> runs{
       run_of(folder, "one", {{"a", Outcome::pass}, {"b", Outcome::mismatch}}, {}),
@@ -93,7 +93,7 @@ TEST(Merge, AFailureIsKeptAndSaidWhereRunsDisagree) {
               ElementsAre(Pair("a", "from two"), Pair("b", "from one")));
 }
 
-TEST(Merge, RunsThatWereNotBegunAlikeAreRefused) {
+TEST(Merge, RunsWithDifferentPropertiesAreRefused) {
   const Folder folder;
   const auto one = run_of(folder, "one", {{"a", Outcome::pass}}, {{"seed", "1"}});
   const auto refused = [&](const std::filesystem::path& other) {
@@ -103,25 +103,25 @@ TEST(Merge, RunsThatWereNotBegunAlikeAreRefused) {
     return merged ? std::string("merged") : merged.error().message;
   };
   EXPECT_THAT(refused(run_of(folder, "two", {}, {{"seed", "2"}})),
-              HasSubstr("seed is 1 in one, 2 in the other"));
+              HasSubstr("differ in `seed`: 1 and 2;"));
   EXPECT_THAT(refused(run_of(folder, "more", {}, {{"seed", "1"}, {"torch", "2.13"}})),
-              HasSubstr("torch is 2.13 in one, not there in the other"));
+              HasSubstr("differ in `torch`: 2.13 and not set;"));
   EXPECT_THAT(refused(folder.path() / "none"), HasSubstr("holds no run of assay"));
 }
 
-TEST(Merge, PartsOfDifferentCutsAndFoldersThatAreTakenAreRefused) {
+TEST(Merge, ShardsOfDifferentDivisionsAndFoldersWithARunAreRefused) {
   const Folder folder;
   const std::vector<std::filesystem::path> runs{run_of(folder, "one", {}, {{"shard", "1/2"}}),
                                                 run_of(folder, "two", {}, {{"shard", "2/3"}})};
   const auto cuts = merge_runs(folder.path() / "all", runs);
   ASSERT_FALSE(cuts.has_value());
-  EXPECT_THAT(cuts.error().message, HasSubstr("different cuts"));
+  EXPECT_THAT(cuts.error().message, HasSubstr("shards 1/2 and 2/3"));
   const auto taken = merge_runs(runs[0], runs);
   ASSERT_FALSE(taken.has_value());
-  EXPECT_THAT(taken.error().message, HasSubstr("holds a run already"));
+  EXPECT_THAT(taken.error().message, HasSubstr("already holds a run"));
 }
 
-TEST(Merge, SaysInOneShortLineWhatDiffers) {
+TEST(Merge, TheMessageIsShortEvenIfThePropertiesAreLong) {
   const Folder folder;
   const std::string list(5'000, 'x');
   const std::vector<std::filesystem::path> runs{
@@ -129,7 +129,7 @@ TEST(Merge, SaysInOneShortLineWhatDiffers) {
       run_of(folder, "two", {{"b", Outcome::pass}}, {{"accommodations", "2" + list}})};
   const auto refused = merge_runs(folder.path() / "all", runs);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("accommodations is 1xxx"));
+  EXPECT_THAT(refused.error().message, HasSubstr("`accommodations`: 1xxx"));
   EXPECT_LT(refused.error().message.size(), 500U);
 }
 

@@ -1,4 +1,4 @@
-// What people are told when PostgreSQL refuses.
+// Messages for errors of PostgreSQL.
 
 #include "store/postgres_errors.h"
 
@@ -11,34 +11,34 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string told_of(const std::string& raised) {
+std::string message_for(const std::string& raised) {
   return postgres::database_error(std::runtime_error(raised)).message;
 }
 
 TEST(PostgresErrors, SayWhatToDo) {
-  EXPECT_THAT(told_of("connection failed: fe_sendauth: no password supplied\nmore"),
+  EXPECT_THAT(message_for("connection failed: fe_sendauth: no password supplied\nmore"),
               HasSubstr("supplied (write a line HOST:PORT:DATABASE:USER:PASSWORD into ~/.pgpass"));
-  EXPECT_THAT(told_of("FATAL:  password authentication failed for user \"a\""),
+  EXPECT_THAT(message_for("FATAL:  password authentication failed for user \"a\""),
               HasSubstr("PGPASSFILE"));
-  EXPECT_EQ(told_of("ERROR:  something else\nLINE 1"), "the database: ERROR:  something else");
-  EXPECT_EQ(told_of("ERROR:  column \"x\" does not exist"),
+  EXPECT_EQ(message_for("ERROR:  something else\nLINE 1"), "the database: ERROR:  something else");
+  EXPECT_EQ(message_for("ERROR:  column \"x\" does not exist"),
             "the database: ERROR:  column \"x\" does not exist");
 }
 
-TEST_F(Postgres, ASchemaOrADatabaseThatIsNotThereIsSaidWithWhatToDo) {
+TEST_F(Postgres, AMissingSchemaOrDatabaseIsReportedWithAdvice) {
   const auto refusal = [](const std::string& address) {
     const auto store = PostgresStore::open(address, StoreMode::create);
     return store ? "taken" : store.error().message;
   };
   std::string other = address_;
   other.replace(other.rfind("%3D") + 3, std::string::npos, "nobody_made_it");
-  EXPECT_THAT(refusal(other), HasSubstr("make it with CREATE SCHEMA"));
+  EXPECT_THAT(refusal(other), HasSubstr("create it with CREATE SCHEMA"));
   other.replace(other.find("/runs?"), 6, "/nodb?");
-  EXPECT_THAT(refusal(other), HasSubstr("make it with createdb"));
+  EXPECT_THAT(refusal(other), HasSubstr("create it with createdb"));
 }
 
-// As a newer assay's upgrade comes to a worker that is at work.
-TEST_F(Postgres, TablesThatAnotherVersionChangedMeanwhileAreSaidToBe) {
+// A newer assay upgrades the tables while a worker uses them.
+TEST_F(Postgres, TablesThatAnotherVersionChangedMeanwhileAreReported) {
   const StorePtr store = opened();
   add(*store, 1, 3);
   {
@@ -49,7 +49,7 @@ TEST_F(Postgres, TablesThatAnotherVersionChangedMeanwhileAreSaidToBe) {
   }
   const auto supply = store->claim(1, [](const ClaimedCase&) { return Status(); });
   ASSERT_FALSE(supply);
-  EXPECT_THAT(supply.error().message, HasSubstr("go on with that version"));
+  EXPECT_THAT(supply.error().message, HasSubstr("continue with that version"));
 }
 
 TEST(PostgresErrors, NeverQuoteAPassword) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// Stores of a real PostgreSQL, each test with a schema of its own, and what tests do with them.
+// Stores in a real PostgreSQL, in a schema for each test, and operations on them.
 
 #include <gmock/gmock.h>
 

@@ -1,8 +1,9 @@
-// A database that is not there: restarted, away, full, or none at all.
+// A database that is restarted, unreachable, full, or missing.
 
 #include <thread>
 
 #include "postgres_fixture.h"
+#include "store/postgres_errors.h"
 
 namespace assay::testing {
 namespace {
@@ -23,7 +24,7 @@ TEST_F(Postgres, ResultsOutliveARestartOfTheDatabase) {
   EXPECT_EQ(store->fenced(), 0U);
 }
 
-// Whether the claimer has added its cases itself or not.
+// For a claimer that has added its cases itself, and for one that has not.
 TEST_F(Postgres, ClaimsGoOnWhenTheDatabaseIsBack) {
   for (const bool own : {false, true}) {
     address_ = server_->address(own ? "back_own" : "back");
@@ -58,7 +59,7 @@ TEST_F(Postgres, ADatabaseThatStaysAwayIsOneLine) {
   server_->start();
 }
 
-// What is to be recorded stays with its claimer, which can write it when there is room again.
+// The claimer keeps results that it cannot write, and writes them when there is room again.
 TEST(PostgresOnASmallDisk, ADiskThatStaysFullIsOneLineAndLosesNothing) {
   if (!PostgresServer::programs()) GTEST_SKIP() << "PostgreSQL is not installed: tools/setup dev";
   if (::geteuid() != 0) GTEST_SKIP() << "a small disk for the database needs root";
@@ -104,10 +105,10 @@ TEST_F(Postgres, BadDatabasesAreOneLine) {
   EXPECT_EQ(away.error().message.find('\n'), std::string::npos);
   EXPECT_EQ(away.error().message.find("secret"), std::string::npos);
   EXPECT_TRUE(PostgresStore::is_address("postgresql://a/b"));
-  EXPECT_TRUE(PostgresStore::has_password("postgresql://me:secret@db/runs"));
-  EXPECT_TRUE(PostgresStore::has_password("postgresql://me@db/runs?password=secret"));
-  EXPECT_FALSE(PostgresStore::has_password("postgresql://me@db/runs"));
-  EXPECT_FALSE(PostgresStore::has_password("no address"));
+  EXPECT_TRUE(postgres::has_password("postgresql://me:secret@db/runs"));
+  EXPECT_TRUE(postgres::has_password("postgresql://me@db/runs?password=secret"));
+  EXPECT_FALSE(postgres::has_password("postgresql://me@db/runs"));
+  EXPECT_FALSE(postgres::has_password("no address"));
   EXPECT_FALSE(PostgresStore::is_address("assay-runs/postgresql"));
 }
 

@@ -1,5 +1,5 @@
-// The store of a run that many machines share, on a real PostgreSQL: every case ends once, whatever
-// becomes of those who worked on it.
+// The store of a run that many machines share, on a real PostgreSQL: each case finishes once,
+// whatever happens to its claimers.
 
 #include <pqxx/pqxx>
 #include <thread>
@@ -49,7 +49,7 @@ TEST_F(Postgres, EverythingOfACaseComesBack) {
   EXPECT_EQ(invalid, 1);
 }
 
-TEST_F(Postgres, TheMostExpensiveComeFirstAndNobodyGetsThemTwice) {
+TEST_F(Postgres, TheMostExpensiveCasesAreClaimedFirstAndOnce) {
   const StorePtr planner = opened();
   add(*planner, 1, 10);
   const StorePtr a = opened();
@@ -84,7 +84,7 @@ TEST_F(Postgres, ASmallPlanIsForManyToo) {
   EXPECT_EQ(claim(*opened(), 1, Supply::more).size(), 2U);
 }
 
-// What is left of a bundle goes to others when its claimer has ended what was its own.
+// When a claimer has finished its cases of a bundle, others get the remaining cases.
 TEST_F(Postgres, TheRestOfABundleGoesToOthers) {
   const StorePtr planner = opened(std::chrono::seconds(30), std::chrono::seconds(1));
   add(*planner, 1, 5);
@@ -144,7 +144,7 @@ TEST_F(Postgres, ALargePlanIsCutByCostAsItComes) {
             kCases + kCases / 2);
 }
 
-TEST_F(Postgres, WhatACaseTookBeforeIsWhatItIsExpectedToTake) {
+TEST_F(Postgres, TheExpectedTimeOfACaseIsItsTimeInEarlierRuns) {
   const StorePtr before = opened();
   add(*before, 1, 3);
   // 5, 2.5 and 1.7 s, where the plan had expected 1, 2 and 3 microseconds.
@@ -159,7 +159,7 @@ TEST_F(Postgres, WhatACaseTookBeforeIsWhatItIsExpectedToTake) {
   EXPECT_THAT(ids_of(claim(*now, 1)), ElementsAre(4, 5));
 }
 
-// Works on a plan of these cases, of which each takes so long.
+// Runs these cases, each of which takes this long.
 void run_all(Store& store, std::uint64_t first, std::uint64_t last, std::uint64_t took_us) {
   for (std::uint64_t id = first; id <= last; ++id) {
     const std::string text = fmt::format("paddle.tan(Tensor([{}], \"float32\"))", id);
@@ -181,8 +181,8 @@ void add_tan(Store& store, std::initializer_list<std::uint64_t> elements) {
   ASSERT_TRUE(store.commit());
 }
 
-// Of 50 million elements, so that no other test of this database has run cases of this kind.
-TEST_F(Postgres, CasesOfAKindAreExpectedToTakeWhatOthersOfItTook) {
+// The cases have 50 million elements, a kind that no other test in this database uses.
+TEST_F(Postgres, TheExpectedTimeOfANewCaseIsTheAverageOfItsKind) {
   constexpr std::uint64_t kFirst = 50'000'000;
   const StorePtr before = opened();
   run_all(*before, kFirst, kFirst + 1, 400);
@@ -197,9 +197,8 @@ TEST_F(Postgres, CasesOfAKindAreExpectedToTakeWhatOthersOfItTook) {
                 {kFirst, 600}, {kFirst + 4, 3'000'000}, {kFirst + 9, 600}, {5, 7}}));
 }
 
-// A plan reads the sums of a run and its most expensive cases: what stands in other rows does not
-// matter.
-TEST_F(Postgres, APlanDoesNotReadWhatIsSummedUp) {
+// A plan reads the sums of a run and its most expensive cases, and no other rows.
+TEST_F(Postgres, APlanReadsSumsInsteadOfCases) {
   constexpr std::uint64_t kFirst = 300'000'000;
   run_all(*opened(), kFirst, kFirst + 3, 500);
   pqxx::connection session(address_);
@@ -214,7 +213,7 @@ TEST_F(Postgres, APlanDoesNotReadWhatIsSummedUp) {
   EXPECT_EQ(expected_of(*now).at(kFirst), 500U);
 }
 
-TEST_F(Postgres, WhoBeginsARunAtOnceAgreesOnWhatItIs) {
+TEST_F(Postgres, ClaimersThatStartARunAtOnceAgreeOnItsProperties) {
   const StorePtr first = opened();
   const StorePtr second = opened();
   EXPECT_EQ(*first->agree_on("paddle", "3.3.1"), "3.3.1");
@@ -271,7 +270,7 @@ TEST_F(Postgres, AClaimerThatWasCutOffChangesNothing) {
   EXPECT_EQ(finished_ids(*planner).size(), 3U);
 }
 
-// A claim records what has ended before it, also where some of it cannot be.
+// A claim first records finished cases, even if some of them cannot be recorded.
 TEST_F(Postgres, AClaimRecordsWhatHasEnded) {
   const StorePtr planner = opened();
   for (const std::uint64_t id :
@@ -307,8 +306,8 @@ TEST_F(Postgres, AClaimRecordsWhatHasEnded) {
   EXPECT_EQ(planner->tally()->finished(), 2);
 }
 
-// One that is slow near the end takes a small bundle, or none while it has work; but one that has
-// none is given the smallest.
+// Near the end, a slow claimer takes a small bundle, or none while it has work. If it has no work,
+// it gets the smallest bundle.
 TEST_F(Postgres, ASlowClaimerTakesSmallBundles) {
   const StorePtr planner = opened();
   for (std::uint64_t id = 1; id <= 40; ++id) {
@@ -333,7 +332,7 @@ TEST_F(Postgres, ASlowClaimerTakesSmallBundles) {
   EXPECT_LE(claim(*other, 1, Supply::more).at(0).id, 80'000'020U);
 }
 
-TEST_F(Postgres, WhatIsRenewedOrReleasedIsKnownToOthers) {
+TEST_F(Postgres, OthersSeeWhatIsRenewedOrReleased) {
   const StorePtr planner = opened();
   add(*planner, 1, 2);
   const StorePtr a = opened(std::chrono::hours(1));
@@ -346,7 +345,7 @@ TEST_F(Postgres, WhatIsRenewedOrReleasedIsKnownToOthers) {
   EXPECT_EQ(claim(*b, 10, Supply::none).size(), 2U);
 }
 
-TEST_F(Postgres, WhoAddedCasesGetsOnlyThose) {
+TEST_F(Postgres, AClaimerThatAddedCasesGetsOnlyThese) {
   const StorePtr planner = opened();
   add(*planner, 1, 10);
   const StorePtr one = opened();
@@ -372,7 +371,7 @@ TEST_F(Postgres, ARetestMakesCasesOpenAgain) {
   EXPECT_EQ(claim(*again, 10, Supply::none).size(), 1U);
 }
 
-// Where an earlier case of the bundle is open again, a bundle that was done is not.
+// A bundle that was done is open again if one of its cases is.
 TEST_F(Postgres, ABundleIsDoneWhenItsLastCaseHasEnded) {
   const StorePtr planner = opened(std::chrono::seconds(30), std::chrono::seconds(60));
   for (const std::uint64_t id : {9'000'001, 9'000'002, 9'000'003}) {

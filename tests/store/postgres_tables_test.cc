@@ -1,4 +1,4 @@
-// What stands in the tables: their versions, sums of what has ended, and what others see of it.
+// The tables: their versions, the sums of finished cases, and what observers see.
 
 #include <pqxx/pqxx>
 #include <thread>
@@ -12,7 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST_F(Postgres, TwoThatBeginARunAtOnceBothSucceed) {
+TEST_F(Postgres, TwoClaimersCanStartARunAtOnce) {
   std::vector<std::thread> threads;
   std::atomic<int> good = 0;
   for (int i = 0; i < 4; ++i) {
@@ -43,14 +43,14 @@ int version_of(pqxx::connection& session) {
   return pqxx::work(session).exec1("SELECT version FROM assay_schema")[0].as<int>();
 }
 
-// As version 6 had it.
+// The schema of version 6.
 constexpr const char* kBackToVersion6 = R"sql(
 UPDATE assay_schema SET version = 6;
 ALTER TABLE finished DROP COLUMN faults;
 CREATE INDEX finished_told ON finished (id);
 )sql";
 
-TEST_F(Postgres, TheVersionWithoutFaultsIsUpgradedByWhoWrites) {
+TEST_F(Postgres, AWriterUpgradesTheVersionWithoutFaults) {
   {
     const StorePtr made = opened();
     add(*made, 1, 30);
@@ -78,7 +78,7 @@ TEST_F(Postgres, TheVersionWithoutFaultsIsUpgradedByWhoWrites) {
   EXPECT_FALSE(writer->tally()->faults().empty());
 }
 
-// Equal but for what only sums know.
+// Compares two tallies without what only sums have.
 void expect_counted(PostgresStore& store) {
   const Tally counted = testing::counted(store);
   const Tally kept = *store.tally();
@@ -109,8 +109,8 @@ class PostgresSums : public Postgres {
   }
 };
 
-// Claimers that lose their leases and come back, those that die, what is taken back by a retest:
-// the sums are those of counting all cases.
+// The sums equal a full count although claimers lose leases and return, claimers die, and a retest
+// removes results.
 TEST_F(PostgresSums, AreThoseOfAFullCountWhateverHappens) {
   plan(400);
   const StorePtr reader = opened();
@@ -150,7 +150,7 @@ TEST_F(PostgresSums, AreThoseOfAFullCountWhateverHappens) {
   EXPECT_GT(reader->tally()->taken_back(), 0);
 }
 
-// Many at once, who add up the sums between each other's commits.
+// Many claimers at once add up the sums between each other's commits.
 TEST_F(PostgresSums, AreThoseOfAFullCountWithManyAtOnce) {
   plan(3'000);
   std::vector<std::thread> threads;
@@ -177,9 +177,9 @@ TEST_F(PostgresSums, AreThoseOfAFullCountWithManyAtOnce) {
   EXPECT_LT(rows, 500);  // of more than 1,000 commits
 }
 
-// Two workers record at once: the one that began first gets the later number and commits first.
-// Nobody who looks on misses what the other one commits then.
-TEST_F(Postgres, WhoLooksOnMissesNothingThatCommitsLate) {
+// Two workers record at once. The one that started first gets the higher number and commits first.
+// An observer does not miss what the other one commits afterwards.
+TEST_F(Postgres, AnObserverMissesNothingThatCommitsLate) {
   const StorePtr reader = opened();
   add(*reader, 1, 3);
   const auto begin = [](pqxx::work& work) { work.exec("SELECT pg_current_xact_id()"); };

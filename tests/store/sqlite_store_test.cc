@@ -1,5 +1,5 @@
-// The store of a run: what goes in comes out, a result is recorded once, foreign files are left
-// alone.
+// The store of a run: it returns what was written, records a result once, and does not change
+// foreign files.
 
 #include "store/sqlite_store.h"
 
@@ -28,7 +28,7 @@ std::unique_ptr<Store> opened(const Folder& folder, StoreMode mode = StoreMode::
   return std::move(*store);
 }
 
-// Ends a case; says whether it was recorded.
+// Finishes a case, and returns whether it was recorded.
 bool finish(Store& store, std::uint64_t id, Outcome outcome) {
   FinishedCase made;
   made.id = id;
@@ -46,7 +46,7 @@ std::vector<std::pair<std::uint64_t, std::string>> all_finished(Store& store) {
   return found;
 }
 
-// Of finished cases.
+// The ids of finished cases.
 std::vector<std::string> all_texts(Store& store) {
   std::vector<std::string> found;
   EXPECT_TRUE(store.each_finished([&](const FinishedCase& each) -> Status {
@@ -65,7 +65,7 @@ std::vector<std::uint64_t> all_unfinished(Store& store) {
   return found;
 }
 
-// Claims up to `most` cases; gives their ids.
+// Claims up to `most` cases, and returns their ids.
 std::vector<std::uint64_t> claim(Store& store, std::size_t most, Supply left) {
   std::vector<std::uint64_t> found;
   const auto supply = store.claim(most, [&](const ClaimedCase& each) -> Status {
@@ -132,7 +132,7 @@ TEST(SqliteStore, CountsWhatIsPlannedAddedAndFinished) {
   EXPECT_EQ(store->counts()->finished, 1U);
 }
 
-// Ids that differ in the top bit alone are two cases.
+// Ids that differ only in the top bit are two cases.
 TEST(SqliteStore, IdsAre64Bits) {
   const Folder folder;
   const auto store = opened(folder);
@@ -175,8 +175,8 @@ TEST(SqliteStore, EachUnfinishedCaseIsClaimedOnce) {
   EXPECT_TRUE(claim(*store, 5, Supply::none).empty());
 }
 
-// Another corpus of the same run is left alone, unless nothing was added at all.
-TEST(SqliteStore, WhatWasAddedIsWhatIsClaimed) {
+// A session claims only the cases that it added; if it added none, it claims all cases of the run.
+TEST(SqliteStore, OnlyAddedCasesAreClaimed) {
   const Folder folder;
   {
     const auto store = opened(folder);
@@ -200,8 +200,8 @@ TEST(SqliteStore, WhatWasAddedIsWhatIsClaimed) {
   EXPECT_THAT(claim(*opened(folder), 5, Supply::none), ElementsAre(1, 2, 3));
 }
 
-// A retest that cannot start after all has forgotten nothing.
-TEST(SqliteStore, WhatIsNotCommittedIsAsIfItHadNotBeen) {
+// A retest that fails to start has removed nothing.
+TEST(SqliteStore, WhatIsNotCommittedIsLost) {
   const Folder folder;
   {
     const auto store = opened(folder);
@@ -251,7 +251,7 @@ TEST(SqliteStore, ForgettingMakesUnfinished) {
   const std::vector<Outcome> outcomes{Outcome::crash, Outcome::timeout};
   EXPECT_EQ(*store->forget_finished(outcomes), 2);
   EXPECT_THAT(all_unfinished(*store), ElementsAre(1, 3));
-  // What runs again comes last, behind what stayed.
+  // Cases that run again come after the others.
   ASSERT_TRUE(finish(*store, 1, Outcome::pass));
   EXPECT_THAT(all_finished(*store), ElementsAre(Pair(2, "pass"), Pair(1, "pass")));
 }
@@ -273,8 +273,8 @@ TEST(SqliteStore, InvalidLinesAreForgottenOnResume) {
   EXPECT_TRUE(found.empty());
 }
 
-// A process that is gone without a word loses what it had not committed, whole, and nothing else.
-TEST(SqliteStore, DeathLosesOnlyWhatWasNotCommitted) {
+// A process that dies loses exactly what it had not committed.
+TEST(SqliteStore, ADeadProcessLosesOnlyWhatWasNotCommitted) {
   const Folder folder;
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
@@ -303,7 +303,7 @@ TEST(SqliteStore, AFolderWithoutARunIsAUsageError) {
   EXPECT_THAT(store.error().message, HasSubstr("no run of assay"));
 }
 
-// Makes run.db with plain SQL; gives what opening it says.
+// Makes run.db with plain SQL, and returns the error of opening it.
 std::string opening_says(const Folder& folder, const std::string& sql) {
   {
     auto database = Database::open(folder / "run.db", OpenMode::create);
@@ -333,7 +333,7 @@ TEST(SqliteStore, AForeignDatabaseIsRefusedUntouched) {
               HasSubstr("is not a run of assay"));
 }
 
-// As version 4 wrote it, with the sums that it had.
+// A file of version 4 with its sums.
 TEST(SqliteStore, AVersion4RunGetsItsFaultsCounted) {
   const Folder folder;
   EXPECT_EQ(opening_says(folder, R"(
@@ -403,7 +403,7 @@ std::vector<std::uint64_t> listed(RunReader& run) {
   return ids;
 }
 
-// Whatever happens, the sums are those of counting all cases, before a commit as well.
+// The sums always equal a full count, also before a commit.
 TEST(SqliteStore, SumsAreThoseOfAFullCount) {
   const Folder folder;
   std::mt19937_64 random(5);
@@ -448,7 +448,7 @@ TEST(SqliteStore, SumsAreThoseOfAFullCount) {
   }
 }
 
-TEST(SqliteStore, WhatIsListedAreFailuresAndPassesWithAFlag) {
+TEST(SqliteStore, FailuresAndPassesWithAFlagAreListed) {
   const Folder folder;
   std::mt19937_64 random(6);
   const auto store = opened(folder, StoreMode::create);

@@ -26,7 +26,7 @@ FinishedCase finished(Outcome outcome, std::uint8_t flags, std::int64_t at_ms) {
   return made;
 }
 
-TEST(ATally, CountsWhatIsAlikeTogether) {
+TEST(ATally, CountsCasesWithTheSameKeyTogether) {
   const auto record = record_of({1, 2, 3, 4}, {10, 20, 30, 40}, "wide", "too\tlarge");
   Tally tally;
   FinishedCase timed = finished(Outcome::pass, kWeak, 60'000);
@@ -52,7 +52,7 @@ TEST(ATally, CountsWhatIsAlikeTogether) {
   EXPECT_EQ(tally.minutes().at(2).failed, 1);
 }
 
-TEST(ATally, ComesBackFromItsText) {
+TEST(ATally, IsReadBackFromItsText) {
   const auto record = record_of({1, 2, 3, 4}, {10, 20, 30, 40}, "wide", "");
   Tally tally;
   FinishedCase timed = finished(Outcome::mismatch, kFlaky | kLeaked, -1);
@@ -67,7 +67,7 @@ TEST(ATally, ComesBackFromItsText) {
   EXPECT_EQ(again, tally);
 }
 
-TEST(ATally, WhatIsTakenBackIsAsIfItHadNeverBeen) {
+TEST(ATally, TakingACaseBackRevertsAddingIt) {
   const auto record = record_of({1, 2, 3, 4}, {10, 20, 30, 40}, "wide", "why");
   Tally tally;
   FinishedCase timed = finished(Outcome::mismatch, kFlaky, 99'000);

@@ -1,4 +1,4 @@
-// How often claimers visit a database: seldom where visits are slow, and without waves.
+// How often claimers visit a database: rarely if visits are slow, and without oscillation.
 
 #include "store/visit_pace.h"
 
@@ -48,9 +48,9 @@ TEST(VisitPace, BecomesRareAtOnceAndUsualStepByStep) {
   EXPECT_GT(seen.size(), 10U);  // not in step with others
 }
 
-// Percent of their time that a thousand claimers wait for a server that does one visit in 1.5 ms,
-// in each of the ten seconds from `from` to the end. At the usual pace it would have half as much
-// again as it can do.
+// The percentage of time that a thousand claimers wait for a server, in each of the ten seconds
+// from `from` on. The server needs 1.5 ms for a visit, so at the usual pace it would be overloaded
+// by half.
 std::vector<double> waiting(int from_s, int to_s) {
   constexpr int kClaimers = 1'000;
   constexpr double kService = 1.5;

@@ -1,4 +1,4 @@
-// judge(): every outcome, which of two wins, and what a mismatch tells.
+// judge(): all outcomes, which of two outcomes takes precedence, and the messages of mismatches.
 
 #include "verdict/judge.h"
 
@@ -62,7 +62,7 @@ struct LaneCase {
   Outcome outcome;
 };
 
-// What one lane alone decides, whichever it is.
+// Outcomes that one lane decides, whichever lane it is.
 TEST(Judge, OneLaneDecides) {
   const std::array<LaneCase, 7> cases{{
       {Status::refused, Outcome::invalid},
@@ -83,22 +83,21 @@ TEST(Judge, OneLaneDecides) {
   }
 }
 
-TEST(Judge, RaisingTellsWhose) {
+TEST(Judge, AnExceptionIsAttributedToItsLane) {
   EXPECT_EQ(judged(lanes(Status::raised, Status::ok)).outcome, Outcome::test_error);
   EXPECT_EQ(judged(lanes(Status::ok, Status::raised)).outcome, Outcome::reference_error);
   EXPECT_EQ(judged(lanes(Status::raised, Status::raised)).outcome, Outcome::rejected);
 }
 
-// Both were called, and neither could hand over what came of it: nothing refused that call.
-TEST(Judge, ResultsThatCannotBeHandedOverAreNoRefusal) {
+// Both calls succeeded, but neither result could be copied: neither lane rejected the call.
+TEST(Judge, ResultsThatCannotBeCopiedAreNoRejection) {
   RecordParts parts = lanes(Status::raised, Status::raised);
   parts.test.phase = parts.reference.phase = "copy";
   EXPECT_EQ(judged(parts).outcome, Outcome::test_error);
 }
 
-// What the lane under test did comes first, whatever became of the reference: a crash is not hidden
-// by a reference without a kernel.
-TEST(Judge, TheTestLanesOwnEndComesFirst) {
+// The lane under test decides first: a reference without a kernel does not hide its crash.
+TEST(Judge, TheTestLaneDecidesFirst) {
   const std::array<LaneCase, 8> ends{{
       {Status::refused, Outcome::invalid},
       {Status::unsupported, Outcome::unsupported},
@@ -119,7 +118,7 @@ TEST(Judge, TheTestLanesOwnEndComesFirst) {
   }
 }
 
-// Anyone may send a SIGKILL; only the kernel's word makes it a lack of memory.
+// A SIGKILL means a lack of memory only if the kernel reports one.
 TEST(Judge, ADeathIsNamedBySignal) {
   RecordParts parts = lanes(Status::crashed, Status::ok);
   parts.test.signal = SIGFPE;
@@ -159,7 +158,7 @@ TEST(Judge, KindsDoNotHideEachOther) {
   EXPECT_THAT(verdict.message, HasSubstr("float64[2, 3] against float32[3, 2]"));
 }
 
-// Each kind alone: what is equal is not reported.
+// Each kind of mismatch alone: nothing else is reported.
 TEST(Judge, EachKindAlone) {
   LeafParts shape;
   shape.left_shape = {2};
@@ -182,7 +181,7 @@ TEST(Judge, EachKindAlone) {
   EXPECT_EQ(judged(gradient).mismatch, kGradient);
 }
 
-// A gradient that one side leaves out and the other gives as zeros: the slot calls them equal.
+// The slot treats a missing gradient and a gradient of zeros as equal.
 TEST(Judge, AnEqualMissingSideIsNoMismatch) {
   RecordParts parts = with_output(floats({1}, {1}));
   LeafParts left_out;
@@ -208,7 +207,7 @@ TEST(Judge, WholeNumbersMustBeEqual) {
   Policy loose;
   loose.exact_integers = false;
   EXPECT_EQ(judged(with_output(leaf), loose).outcome, Outcome::pass);
-  // Beyond 2^53 neighbours are one double, and still differ.
+  // Above 2^53, neighbouring integers are the same double but still differ.
   const std::int64_t large = (std::int64_t{1} << 60) + 1;
   const auto far = measured_leaf<std::int64_t>(DType::int64, {large}, {large - 1});
   EXPECT_EQ(judged(with_output(far)).mismatch, kValue);
@@ -249,7 +248,7 @@ TEST(Judge, NanAndInfinityCountAgainst) {
   EXPECT_EQ(judged(with_output(floats({inf}, {-inf})), wide).outcome, Outcome::mismatch);
 }
 
-TEST(Judge, TheRunsSettingsSayWhetherTheErrorBarDecides) {
+TEST(Judge, TheRunsSettingsSwitchTheErrorBar) {
   LeafParts leaf = floats({1}, {1.5});  // far beyond atol and rtol
   leaf.apart = 0.5;                     // and within what rounding can do
   const wire::Bytes bytes = testing::make_record(with_output(leaf));
@@ -275,8 +274,8 @@ TEST(Judge, AToleranceOfItsOwnGoesBeforeTheErrorBarAndOutliersDoNot) {
   EXPECT_EQ(judge(**record, policy, rules).outcome, Outcome::pass);
 }
 
-// In units of what rounding can do.
-TEST(Judge, TheReferenceIsBlamedOnlyWhereItIsFarOff) {
+// Errors are in units of the possible rounding error.
+TEST(Judge, TheReferenceIsBlamedOnlyForLargeErrors) {
   const auto verdict = [](double test, double reference) {
     flatbuffers::FlatBufferBuilder builder;
     const auto of_test = wire::CreateDistance(builder, test);
@@ -317,7 +316,7 @@ TEST(Judge, AloneAsksOnlyWhetherItRuns) {
   EXPECT_EQ(judged(parts, {}, Agreement::runs).outcome, Outcome::test_error);
 }
 
-// Without the same inputs a comparison says nothing, whatever the values are.
+// With different inputs there is nothing to compare.
 TEST(Judge, DifferentInputsAreNoVerdict) {
   RecordParts parts = with_output(floats({1}, {2}));
   parts.reference.checksums = {8};
@@ -350,7 +349,7 @@ TEST(Judge, ALeakIsAFlagBesideAnyOutcome) {
   EXPECT_EQ(judged(parts).flags, 0);
 }
 
-// Two frameworks that ran a case twice each: within one the bits are owed, across the tolerance.
+// Two frameworks run a case twice each: bits must be equal within a framework, results across.
 Verdict judged_stable(const std::vector<float>& test_again, const std::vector<float>& reference) {
   const std::vector<float> first{1.0F, 2.0F};
   flatbuffers::FlatBufferBuilder builder;
@@ -389,7 +388,7 @@ TEST(Judge, StabilityWantsBitsWithinAFrameworkAndTheToleranceAcross) {
   const Verdict mismatch = judged_stable({1.0F, 2.0F}, {1.0F, 3.0F});
   EXPECT_EQ(mismatch.outcome, Outcome::mismatch);
   EXPECT_THAT(mismatch.message, HasSubstr("paddle#1 against torch#1"));
-  // Both at once: that a framework disagrees with itself explains the rest.
+  // Both at once: unstable takes precedence.
   EXPECT_EQ(judged_stable({1.0F, 5.0F}, {1.0F, 3.0F}).outcome, Outcome::unstable);
 }
 

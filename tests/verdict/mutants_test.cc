@@ -1,4 +1,4 @@
-// What came of planted faults: a fate for each, and verdicts that know nothing of them.
+// Planted faults: each gets a fate, and verdicts ignore them.
 
 #include "verdict/mutants.h"
 
@@ -71,7 +71,7 @@ TEST(Mutants, AFaultBeyondTheToleranceIsKilledAndOneWithinSurvives) {
   EXPECT_EQ(found[1].fate, Fate::survived);
 }
 
-TEST(Mutants, WhatALaneSaysOfAFaultThatIsNoneIsKept) {
+TEST(Mutants, TheReasonWhyThereIsNoMutantIsKept) {
   const auto found = mutants_of({{},
                                  {"one", "usual", 0, "equivalent: not a bit differs"},
                                  {"other", "usual", 0, "inapplicable: no NaN"}});
@@ -80,7 +80,7 @@ TEST(Mutants, WhatALaneSaysOfAFaultThatIsNoneIsKept) {
   EXPECT_EQ(found[1].message, "inapplicable: no NaN");
 }
 
-TEST(Mutants, NothingIsSaidOfValuesUnderWhichTheCaseFailsAnyway) {
+TEST(Mutants, AreNotJudgedInRegimesInWhichTheCaseFailsAnyway) {
   const auto found = mutants_of(
       {{}, {"", "wide", 1}, {"large", "usual", 1}, {"large", "wide", 2}, {"large", "nan", 2}});
   EXPECT_EQ(found[0].fate, Fate::killed);
@@ -88,7 +88,7 @@ TEST(Mutants, NothingIsSaidOfValuesUnderWhichTheCaseFailsAnyway) {
   EXPECT_EQ(found[2].fate, Fate::unjudged);  // it was not run there without the fault
 }
 
-TEST(Mutants, NoVerdictKnowsOfThem) {
+TEST(Mutants, DoNotChangeTheVerdict) {
   const wire::Bytes bytes = record_of({{}, {"large", "usual", 1}});
   EXPECT_EQ(judge(**wire::open<wire::Record>(bytes), {}, Rules()).outcome, Outcome::pass);
 }

@@ -44,7 +44,7 @@ TEST(Policies, AnEntryWithoutReasonIsRefused) {
   EXPECT_THAT(policies.error().message, HasSubstr("paddle.exp has no reason"));
 }
 
-// A misspelt setting would leave the tolerance as it is, and nobody would know.
+// A misspelt setting would silently leave the tolerance unchanged.
 TEST(Policies, UnknownSettingsAreRefused) {
   const auto inside = parsed("version = 1\n[\"paddle.exp\"]\natoll = 1\nreason = \"r\"\n");
   ASSERT_FALSE(inside.has_value());

@@ -56,7 +56,7 @@ TEST(Speed, TheIntervalOfSetsIsThatOfTheMannWhitneyTest) {
   EXPECT_THAT(std::log2(ratio.middle), DoubleNear(3, 1e-9));
 }
 
-TEST(Speed, ForTooLittleDoubtFewPairsSayNothing) {
+TEST(Speed, TooFewPairsForTheDoubtGiveNoInterval) {
   const std::vector<double> ratios(5, 2.0);
   // Five pairs of one kind happen in 2 of 32 cases by themselves.
   const Ratio ratio = ratio_of_pairs(ratios, 0.05);
@@ -172,7 +172,7 @@ TEST(Speed, FivePercentLessIsFast) {
   EXPECT_EQ(slow(counts), 0);
 }
 
-TEST(Speed, WhatSwingsTooMuchIsUnsureAndNotFlagged) {
+TEST(Speed, TimingsThatVaryTooMuchAreUnsure) {
   const auto counts = verdicts(1, {.each_turn = 0.3});
   EXPECT_LE(flagged(counts), 10);
   EXPECT_GE(counts[static_cast<std::size_t>(Speed::unsure)], 900);
@@ -194,7 +194,7 @@ TEST(Speed, WithoutTurnsADriftWouldBeTakenForALane) {
 }
 
 // The intervals hold the truth as often as they say.
-TEST(Speed, TwoSetsHoldTheTruthAsOftenAsTheySay) {
+TEST(Speed, TheIntervalOfTwoSetsContainsTheTruthAsOftenAsPromised) {
   std::mt19937_64 random(7);
   std::lognormal_distribution<double> noise(0, 0.1);
   int outside = 0;

@@ -109,7 +109,7 @@ TEST(Timings, EveryVerdictOfSpeed) {
   EXPECT_EQ(of(2000, 1000, 5), Outcome::unsure);  // five turns prove nothing
 }
 
-TEST(Timings, ColdCachesAreToldAndDoNotDecide) {
+TEST(Timings, ColdCachesAreReportedButDoNotDecide) {
   const std::vector<LaneTimings> lanes{
       {{steady("forward host warm", 1000), steady("forward host cold", 9000)}},
       {{steady("forward host warm", 1000), steady("forward host cold", 3000)}}};
@@ -136,7 +136,7 @@ TEST(Timings, TheDevicesClockDecidesWhereBothLanesHaveIt) {
 
 // The same kernels of one build took 3.94 and 3.06 µs, 18 and 17.15 µs, in two processes on an
 // H200.
-TEST(Timings, ByTheDevicesClockLessThanAMicrosecondIsNobodysFault) {
+TEST(Timings, DifferencesBelowAMicrosecondOnTheDevicesClockDoNotCount) {
   const auto of = [](const std::string& what, double test, double reference) {
     return judged({{{steady(what, test)}}, {{steady(what, reference)}}}).outcome;
   };
@@ -151,7 +151,7 @@ TEST(Timings, ByTheDevicesClockLessThanAMicrosecondIsNobodysFault) {
 }
 
 // A call of 1.8 µs took 2.5% longer in another process of the same build.
-TEST(Timings, ByTheHostsClockATwentiethOfAMicrosecondIsNobodysFault) {
+TEST(Timings, DifferencesBelowATwentiethOfAMicrosecondOnTheHostsClockDoNotCount) {
   const auto of = [](double test, double reference) {
     return judged(
                {{{steady("forward host warm", test)}}, {{steady("forward host warm", reference)}}})
@@ -170,7 +170,7 @@ TEST(Timings, HowALaneEndedComesFirst) {
             Outcome::rejected);
 }
 
-TEST(Timings, OfOtherInputsNothingIsSaid) {
+TEST(Timings, WithDifferentInputsThereIsNoVerdict) {
   const Verdict verdict = judged({{{steady("forward host warm", 1000)}},
                                   {{steady("forward host warm", 1000)}, wire::Status::ok, 8}});
   EXPECT_EQ(verdict.outcome, Outcome::invalid);
@@ -212,13 +212,13 @@ TEST(Timings, AgainstAReferenceEachPairOfLanesCountsOnce) {
   EXPECT_EQ(of(32, 1), Outcome::slow);
 }
 
-TEST(Timings, ARecordOfBeforeHasThreeTurnsOfALane) {
+TEST(Timings, AnOlderRecordHasThreeTurnsOfALane) {
   flatbuffers::FlatBufferBuilder builder;
   builder.Finish(wire::CreateTiming(builder));
   EXPECT_EQ(flatbuffers::GetRoot<wire::Timing>(builder.GetBufferPointer())->turns_of_lane(), 3U);
 }
 
-TEST(Timings, BesideAReferenceALaneIsAShareOfItsTime) {
+TEST(Timings, WithAReferenceTimesAreRelativeToIt) {
   const wire::Bytes bytes = record_of(
       {{{steady("forward host warm", 1500, 6, 3)}}, {{steady("forward host warm", 1000, 4, 3)}}});
   const auto parts = timed_parts(root(bytes));

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "base/fd.h"
 #include "wire/job.h"
 
 namespace assay::wire {
@@ -163,7 +164,7 @@ TEST(Messages, AreReadBack) {
 TEST(Messages, AnotherVersionIsRefused) {
   const auto opened = open<Batch>(batch(kMessageVersion + 1));
   ASSERT_FALSE(opened.has_value());
-  EXPECT_THAT(opened.error().message, HasSubstr("version 4, this assay speaks 3"));
+  EXPECT_THAT(opened.error().message, HasSubstr("version 4, this assay needs 3"));
 }
 
 // A message may be cut or altered anywhere: it is refused, or it is safe to read (run under asan).
@@ -238,7 +239,7 @@ TEST(Messages, ARecordOfVersion1IsRefused) {
   const Bytes bytes = as_bytes(builder);
   const auto opened = open<Record>(bytes);
   ASSERT_FALSE(opened.has_value());
-  EXPECT_THAT(opened.error().message, HasSubstr("version 1, this assay speaks 2"));
+  EXPECT_THAT(opened.error().message, HasSubstr("version 1, this assay needs 2"));
 }
 
 // A record of a result with a great many parts, on its way to the supervisor.

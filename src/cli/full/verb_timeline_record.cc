@@ -162,7 +162,7 @@ Result<ExitStatus> wait_asking(Process& process, const fs::path& folder) {
     ASSAY_TRY(const bool more,
               read_exactly(signals.get(), std::as_writable_bytes(std::span(&signal, 1))));
     if (!more) continue;
-    while (dumps.next()) {  // those that other processes asked for
+    while (dumps.next()) {  // signals from other processes
     }
     ASSAY_CHECK(dumps.ask("SIGUSR2"));
     if (const auto dump = dumps.next()) {
