@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "fill/fill.h"
 #include "report/inputs.h"
 #include "report/repro_script.h"
 #include "verdict/messages.h"
@@ -14,18 +15,10 @@
 namespace assay {
 namespace {
 
-constexpr std::uint64_t kMostElements = 256;    // of all tensors, so that a person can read them
-constexpr std::uint32_t kUpstream = 1U << 31U;  // as src/native/module.cc numbers its tensors
+constexpr std::uint64_t kMostElements = 256;  // of all tensors, so that a person can read them
 
 using Comparisons = flatbuffers::Vector<flatbuffers::Offset<wire::Comparison>>;
 using Lines = std::vector<std::string>;
-
-// How far upstream gradients reach, as upstream_reach() of python/assay/call.py has it.
-double upstream_reach(DType dtype, std::uint64_t count, std::uint64_t largest) {
-  if (dtype == DType::float16 || dtype == DType::bfloat16 || count > 1U << 16U) return 0.5;
-  const auto bits = static_cast<int>(std::bit_width(largest / std::max<std::uint64_t>(1, count)));
-  return 4.0 * std::exp2(std::min(16, std::max(0, bits - 1)));
-}
 
 // A number as a Python literal.
 std::string python_literal(DType dtype, double value, double second) {
