@@ -10,6 +10,7 @@
 
 #include "base/atomic_file.h"
 #include "base/fd.h"
+#include "base/text.h"
 #include "case/canonical.h"
 #include "cli/exit_code.h"
 #include "cli/issue_runner.h"
@@ -40,19 +41,21 @@ FrameworkConfig interpreter(const Settings& settings, const FindingOptions& opti
   return settings.framework(lane.framework, python);
 }
 
-// What the script does here, as a line of the issue.
+// What the script does here, as a line of the issue. An exception exits with 1, too, so its output
+// counts as well.
 std::string outcome_here(const FrameworkConfig& config, const std::string& api,
                          const std::string& script) {
   const auto end = run_script(config, api, script);
   if (!end) return fmt::format("assay did not run the script: {}", end.error().message);
-  if (end->code == 1) return "assay ran the script here: it exits with 1, so the fault shows";
-  std::string last = end->output.substr(end->output.find_last_not_of('\n') == std::string::npos
-                                            ? 0
-                                            : end->output.rfind('\n', end->output.size() - 2) + 1);
-  while (last.ends_with('\n')) last.pop_back();
-  return fmt::format("assay ran the script here and the fault did NOT show: it {}{}",
-                     end->code ? fmt::format("exits with {}", *end->code) : "runs for too long",
-                     last.empty() ? "" : ": " + last);
+  const bool finished =
+      end->output.starts_with("got ") || end->output.find("\ngot ") != std::string::npos;
+  if (end->code == 1 && finished) {
+    return "assay ran the script here: it exits with 1, so the fault shows";
+  }
+  std::string_view last = trimmed(end->output);
+  last.remove_prefix(last.rfind('\n') == std::string_view::npos ? 0 : last.rfind('\n') + 1);
+  return fmt::format("assay ran the script here, and the fault did not show: it {}: {}",
+                     end->code ? fmt::format("exits with {}", *end->code) : "does not end", last);
 }
 
 // The smallest case known that shows the finding.

@@ -100,7 +100,7 @@ Result<Issue> write_issue(const Properties& properties, const Finding& finding,
     issue.text += fmt::format(
         "There is no short script: {}. `assay repro` writes a longer one.\n\n", issue.why);
   }
-  issue.text += fmt::format("- got: {}\n- how the expected value is known: {}\n", verdict.message,
+  issue.text += fmt::format("- got: {}\n- source of the expected result: {}\n", verdict.message,
                             known_by(properties, fault, witness_of(trial, fault)));
   issue.text += fmt::format("- seen in {} case{} of the run{}{}\n", finding.cases,
                             finding.cases == 1 ? "" : "s",

@@ -4,6 +4,7 @@ The faults are Paddle 3.3.1's own, each with its reason in docs/findings."""
 
 import json
 import math
+import re
 import subprocess
 
 import pytest
@@ -20,8 +21,9 @@ paddle.abs(Tensor([3],"float32"), )
 """
 
 
-def assay(*arguments):
-    done = subprocess.run([ASSAY, *map(str, arguments)], capture_output=True, text=True, check=False)
+def assay(*arguments, cwd=None):
+    command = [ASSAY, *map(str, arguments)]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -59,12 +61,82 @@ def test_the_script_shows_the_fault(folder):
     for each in findings(folder):
         script = folder / f"finding{each['number']}.py"
         text = assay("finding", folder, each["number"], "--script", script)
-        assert each["api"] in text and "source of the right result: " in text
+        assert each["api"] in text and "source of the expected result: " in text
+        assert "PaddlePaddle 3.3.1, commit " in text
+        assert "it exits with 1, so the fault shows" in text
         source = script.read_text()
-        assert "assay" not in source and source.count("\n") <= 20
-        printed = subprocess.run([PADDLE, script], capture_output=True, text=True, check=True).stdout
-        lines = dict(line.split(maxsplit=1) for line in printed.splitlines())
-        got, expected = float(lines["got"]), float(lines["expected"])
-        assert not math.isclose(got, expected, rel_tol=1e-5), printed
+        assert "assay" not in source and source.count("\n") <= 30
+        assert exit_code(PADDLE, script) == 1
+        # A build that computes the expected value.
+        line = next(line for line in source.splitlines() if line.startswith("print("))
+        script.write_text(source.replace(line, f"got = expected\n{line}", 1))
+        assert exit_code(PADDLE, script) == 0
         shown.add(each["api"])
     assert shown == {"paddle.nn.functional.log_softmax", "paddle.nn.functional.silu"}
+
+
+def exit_code(python, script):
+    """Of a script that came to its end: an exception exits with 1, too."""
+    done = subprocess.run([python, script], capture_output=True, text=True, check=False)
+    assert "got " in done.stdout and "expected " in done.stdout, done.stdout + done.stderr
+    return done.returncode
+
+
+LANES = """version = 1
+[lanes.new]
+framework = "torch"
+[lanes.old]
+framework = "torch"
+"""
+CRASHES = """\
+paddle.mode(Tensor([0, 3], "float32"), axis=0)
+paddle.pdist(Tensor([0, 20], "float32"), 2.0)
+"""
+
+
+@pytest.mark.parametrize(
+    "lanes, frameworks",
+    [
+        ((), {"paddle.mode": "paddle", "paddle.pdist": "torch"}),
+        (("--test-lane=new", "--reference-lane=old"), {"paddle.pdist": "torch"}),
+    ],
+    ids=["reference lane", "PyTorch alone"],
+)
+def test_an_issue_is_about_the_framework_that_failed(tmp_path, lanes, frameworks):
+    """PyTorch's pdist and Paddle's mode divide by zero rows (docs/findings)."""
+    (tmp_path / "assay.toml").write_text(LANES)
+    (tmp_path / "cases.txt").write_text(CRASHES)
+    run(tmp_path, tmp_path / "cases.txt", "--values=usual", *lanes)
+    found = {each["api"]: each["number"] for each in findings(tmp_path / "run") if "lane" in each["where"]}
+    assert frameworks.keys() <= found.keys()
+    for api, framework in frameworks.items():
+        script = tmp_path / f"of_{framework}.py"
+        text = assay("finding", tmp_path / "run", found[api], "--script", script, cwd=tmp_path)
+        other = "paddle" if framework == "torch" else "torch"
+        source = script.read_text()
+        assert f"import {framework}" in source and f"import {other}" not in source
+        assert ("PyTorch 2.13.0" in text) == (framework == "torch")
+        assert "it exits with 1, so the fault shows" in text
+        assert exit_code(ROOT / ".venv" / framework / "bin" / "python", script) == 1
+        # A build that has repaired it.
+        body = re.sub(r"def call\(\):\n(    .*\n)+", "def call():\n    pass\n", source)
+        script.write_text(body)
+        assert exit_code(ROOT / ".venv" / framework / "bin" / "python", script) == 0
+
+
+def test_a_script_of_a_name_that_no_lane_may_call_is_not_run(tmp_path):
+    """A run.db from elsewhere may name anything."""
+    python = ROOT / ".venv" / "paddle" / "bin" / "python"
+    (tmp_path / "script.py").write_text("open('ran', 'w')\n")
+    request = {"v": 1, "do": "run", "script": str(tmp_path / "script.py"), "limit": 60}
+    for api in ("paddle.utils.run_check", "paddle.hub.load", "paddle.nn.functional._private"):
+        done = subprocess.run(
+            [python, "-P", "-m", "assay.issue"],
+            input=json.dumps({**request, "api": api}),
+            env={"PYTHONPATH": str(ROOT / "python")},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert api in json.loads(done.stdout)["error"]
+    assert not (tmp_path / "ran").exists()
