@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/terminal.h"
 #include "cli/api_config.h"
 #include "cli/api_options.h"
 #include "cli/api_progress.h"
@@ -86,7 +87,7 @@ Result<int> run_api(const ApiOptions& options) {
     ASSAY_TRY([[maybe_unused]] const ShrunkCases shrunk,
               shrink_stored(config.folder.string(), {}, {}, note));
   }
-  if (closed.comparison) fmt::print("{}", comparison_table(*closed.comparison));
+  if (closed.comparison) show(stdout, "{}", comparison_table(*closed.comparison));
   if (summary.ending == RunEnding::interrupted) return kInterrupted;
   if (config.shard && summary.ending == RunEnding::complete) return kAllGood;
   return gate.code(closed.report, closed.comparison);

@@ -10,6 +10,7 @@
 
 #include "base/atomic_file.h"
 #include "base/fd.h"
+#include "base/terminal.h"
 #include "case/canonical.h"
 #include "cli/exit_code.h"
 #include "report/issue.h"
@@ -47,7 +48,7 @@ Result<int> run_finding(const FindingOptions& options) {
   const Finding& finding = findings[options.number - 1];
   ASSAY_TRY(const FoundCase shown, shown_case(options.run, *store, finding));
   ASSAY_TRY(const Issue issue, write_issue(properties, finding, shown));
-  fmt::print("{}", issue.text);
+  show(stdout, "{}", issue.text);
   if (options.script.empty()) return kAllGood;
   if (issue.script.empty()) return usage_error("--script: there is none: " + issue.why);
   ASSAY_CHECK(write_file(options.script, issue.script));

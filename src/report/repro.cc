@@ -10,6 +10,7 @@
 
 #include "base/atomic_file.h"
 #include "base/fd.h"
+#include "base/text.h"
 #include "case/canonical.h"
 #include "case/parser.h"
 #include "fill/fill.h"
@@ -128,11 +129,6 @@ bool wants_backward(const wire::Trial& trial) {
              [](const wire::LaneRecord* lane) { return lane->status() != wire::Status::ok; });
 }
 
-std::string one_line(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return c < 0x20; }, ' ');
-  return text;
-}
 
 using Properties = std::map<std::string, std::string>;
 
