@@ -107,6 +107,28 @@ std::string count_of(std::uint64_t number, std::string_view noun) {
   return std::to_string(number).append(" ").append(noun).append(number == 1 ? "" : "s");
 }
 
+bool nests_deeper(std::string_view json, std::size_t limit) {
+  std::size_t depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (quoted && c == '\\') {
+      ++i;
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (!quoted && (c == '[' || c == '{')) {
+      if (++depth > limit) return true;
+    } else if (!quoted && (c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return false;
+}
+
+std::size_t digits_at_front(std::string_view text) {
+  return std::min(text.find_first_not_of("0123456789"), text.size());
+}
+
 std::string lowered(std::string_view text) {
   std::string lower(text);
   std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) {

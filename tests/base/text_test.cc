@@ -36,10 +36,14 @@ TEST(Text, LoweredChangesAsciiCapitalsOnly) {
 TEST(Text, PrintableHasNoPowerOverATerminal) {
   EXPECT_EQ(printable("a\x1b]0;title\x07 b\rc\x7f"), R"(a\u001b]0;title\u0007 b\u000dc\u007f)");
   EXPECT_EQ(printable(std::string_view("\0", 1)), R"(\u0000)");
-  EXPECT_EQ(printable("\xC2\x9B" "31m"), R"(\u009b31m)");  // CSI of C1
+  EXPECT_EQ(printable("\xC2\x9B"
+                      "31m"),
+            R"(\u009b31m)");  // CSI of C1
   EXPECT_EQ(printable("\xE2\x80\xAE|\xE2\x81\xA6|\xE2\x80\xA8|\xD8\x9C"),
             R"(\u202e|\u2066|\u2028|\u061c)");
-  EXPECT_EQ(printable("\x9B" "31m \xE2\x80"), R"(\x9b31m \xe2\x80)");
+  EXPECT_EQ(printable("\x9B"
+                      "31m \xE2\x80"),
+            R"(\x9b31m \xe2\x80)");
 }
 
 TEST(Text, PrintableKeepsWhatIsText) {
@@ -48,6 +52,12 @@ TEST(Text, PrintableKeepsWhatIsText) {
   EXPECT_EQ(printable("\x1b[1;31mred\x1b[0m"), "red");
   EXPECT_EQ(printable("\x1b[\x1b[0m31mred"), R"(\u001b[31mred)");
   EXPECT_EQ(printable(""), "");
+}
+
+TEST(Text, BracketsInTextDoNotNest) {
+  EXPECT_FALSE(nests_deeper(R"([[{}], "[[[\"[[[", {}])", 3));
+  EXPECT_TRUE(nests_deeper(R"([[{}], {}])", 2));
+  EXPECT_FALSE(nests_deeper("]]][", 1));
 }
 
 TEST(Text, OneLineStaysOne) {
