@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/fd.h"
 #include "base/result.h"
 
 namespace assay {
@@ -54,6 +55,7 @@ class Statement {
 
 enum class OpenMode {
   create,    // the file is made if it is missing
+  checked,   // the same; a new file has checksums of its pages (store/checked_pages.h)
   existing,  // a missing file is an error
 };
 
@@ -63,7 +65,12 @@ class Database {
   // A file that somebody else made: it is only read, nobody writes to it meanwhile, and nothing in
   // it (triggers, functions of its schema, texts of gigabytes) can harm. A view could still run for
   // ever: read true tables only.
-  static Result<Database> open_foreign(const std::filesystem::path& path);
+  // `file` may have no name; SQLite opens it again. `path` is its name for messages.
+  static Result<Database> open_foreign(int file, const std::filesystem::path& path);
+  // One of assay's that is only read: nothing is written, so it may be another user's or on a disk
+  // without write access. Nobody writes to it while it is open, and it is in use while somebody
+  // does.
+  static Result<Database> open_to_read(const std::filesystem::path& path);
   // One that is only read, and that nobody writes to meanwhile.
   static Result<Database> open_unchanging(const std::filesystem::path& path);
   // One that another process has open and locked, with its log: only read, without a lock. What is
@@ -75,6 +82,10 @@ class Database {
   Status execute(const std::string& sql);
   // Rows that the last INSERT, UPDATE or DELETE has changed.
   std::int64_t changes() const { return sqlite3_changes64(handle_.get()); }
+  // Whether its pages have checksums.
+  bool is_checked() const;
+  // A copy in memory, which may be changed.
+  Result<Database> copy() const;
 
   // PRAGMA user_version, which each schema uses for its own version.
   Result<std::int64_t> schema_version();
@@ -86,6 +97,7 @@ class Database {
     void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
   };
   std::unique_ptr<sqlite3, Close> handle_;
+  Fd lock_;  // of a reader
 };
 
 // Everything between its making and commit() happens whole or not at all.

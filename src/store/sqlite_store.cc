@@ -13,6 +13,7 @@ namespace assay {
 namespace {
 
 constexpr std::int64_t kSchemaVersion = SqliteStore::kSchemaVersion;
+constexpr std::int64_t kVersionWithoutChecksums = SqliteStore::kVersionWithoutChecksums;
 constexpr std::int64_t kVersionWithoutFaults = SqliteStore::kVersionWithoutFaults;
 constexpr std::int64_t kApplicationId = SqliteStore::kApplicationId;
 // The file has one claimer, so that a lease ends only when its case finishes.
@@ -73,7 +74,8 @@ Status create_tables(Database& database) {
   ASSAY_CHECK(database.execute(kSchema));
   ASSAY_CHECK(database.execute(listed_index()));
   ASSAY_CHECK(database.execute(fmt::format("PRAGMA application_id = {}", kApplicationId)));
-  ASSAY_CHECK(database.set_schema_version(kSchemaVersion));
+  ASSAY_CHECK(database.set_schema_version(database.is_checked() ? kSchemaVersion
+                                                                : kVersionWithoutChecksums));
   return transaction.commit();
 }
 
@@ -82,19 +84,21 @@ Status add_faults(Database& database) {
   ASSAY_CHECK(database.execute(kNewColumns));
   ASSAY_CHECK(database.execute(listed_index()));
   ASSAY_CHECK(sum_up(database));
-  ASSAY_CHECK(database.set_schema_version(kSchemaVersion));
+  ASSAY_CHECK(database.set_schema_version(kVersionWithoutChecksums));
   return transaction.commit();
 }
 
-Status check_identity(Database& database, const std::filesystem::path& file, StoreMode mode) {
+// Refuses what is no run of this assay; writes nothing. Gives the store version, and 0 for an empty
+// database, which has none yet.
+Result<std::int64_t> version_of(Database& database, const std::filesystem::path& file) {
   ASSAY_TRY(Statement identity, database.prepare("PRAGMA application_id"));
   ASSAY_TRY(const bool row, identity.step());
   const std::int64_t found = row ? identity.integer(0) : 0;
   identity.reset();
   ASSAY_TRY(const std::int64_t version, database.schema_version());
-  if (found == 0 && version == 0 && mode == StoreMode::create) {
+  if (found == 0 && version == 0) {
     ASSAY_TRY(const bool empty, is_empty(database));
-    if (empty) return create_tables(database);
+    if (empty) return 0;
   }
   if (found != kApplicationId) {
     return usage_error(
@@ -112,7 +116,44 @@ Status check_identity(Database& database, const std::filesystem::path& file, Sto
                     "one knows {} and {}); choose another --log_dir",
                     file.string(), version, kVersionWithoutFaults, kSchemaVersion));
   }
-  return version == kSchemaVersion ? Status() : add_faults(database);
+  if (version > kVersionWithoutChecksums && !database.is_checked()) {
+    return fail(file.string() + " is damaged: its pages have lost their checksums");
+  }
+  return version;
+}
+
+// Checks a file before it is opened to write, which changes it. What another process has open is
+// refused later.
+Status check_untouched(const std::filesystem::path& file) {
+  std::error_code error;
+  if (!std::filesystem::exists(file, error) || std::filesystem::file_size(file, error) == 0) {
+    return {};
+  }
+  ASSAY_TRY(Database database, Database::open_to_read(file));
+  ASSAY_TRY([[maybe_unused]] const std::int64_t version, version_of(database, file));
+  return {};
+}
+
+// The run, only to be read; one without sums of faults is upgraded in memory.
+Result<Database> open_to_read(const std::filesystem::path& file) {
+  ASSAY_TRY(Database database, Database::open_to_read(file));
+  ASSAY_TRY(const std::int64_t version, version_of(database, file));
+  if (version == 0) return usage_error(file.string() + " holds no run yet");
+  if (version >= kVersionWithoutChecksums) return database;
+  ASSAY_TRY(Database upgraded, database.copy());
+  ASSAY_CHECK(add_faults(upgraded));
+  return upgraded;
+}
+
+Result<Database> open_to_write(const std::filesystem::path& file, StoreMode mode) {
+  ASSAY_CHECK(check_untouched(file));
+  ASSAY_TRY(
+      Database database,
+      Database::open(file, mode == StoreMode::create ? OpenMode::checked : OpenMode::existing));
+  ASSAY_TRY(const std::int64_t version, version_of(database, file));
+  if (version == 0) ASSAY_CHECK(create_tables(database));
+  if (version == kVersionWithoutFaults) ASSAY_CHECK(add_faults(database));
+  return database;
 }
 
 }  // namespace
@@ -139,11 +180,10 @@ Result<std::unique_ptr<Store>> SqliteStore::open(const std::filesystem::path& fo
   if (mode != StoreMode::create && !std::filesystem::exists(file)) {
     return usage_error(fmt::format("{} holds no run of assay (no {})", folder.string(), kFileName));
   }
-  const OpenMode how = mode == StoreMode::create ? OpenMode::create : OpenMode::existing;
-  ASSAY_TRY(Database database, Database::open(file, how));
-  ASSAY_CHECK(check_identity(database, file, mode));
+  ASSAY_TRY(Database database,
+            mode == StoreMode::read ? open_to_read(file) : open_to_write(file, mode));
   std::unique_ptr<SqliteStore> store(new SqliteStore(std::move(database), folder));
-  ASSAY_CHECK(store->prepare_statements());
+  if (mode != StoreMode::read) ASSAY_CHECK(store->prepare_statements());
   return store;
 }
 
