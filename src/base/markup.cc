@@ -41,9 +41,12 @@ std::string escape_markup(std::string_view text) {
   while (!text.empty()) {
     const std::size_t good = find_bad_byte(text);
     for (std::size_t i = 0; i < good; ++i) {
-      const bool forbidden = is_noncharacter(text.substr(i, 3));
-      forbidden ? safe += '?' : append_escaped(safe, text[i]);
-      i += forbidden ? 2 : 0;
+      if (is_noncharacter(text.substr(i, 3))) {
+        safe += '?';
+        i += 2;
+      } else {
+        append_escaped(safe, text[i]);
+      }
     }
     if (good < text.size()) safe += '?';
     text.remove_prefix(std::min(good + 1, text.size()));

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <new>
 
 #include "base/terminal.h"
@@ -52,6 +53,8 @@ int run_guarded(const std::function<int()>& body) {
     return flushed(body());
   } catch (const std::bad_alloc&) {
     return trouble("out of memory", ": use fewer workers or a larger machine");
+  } catch (const std::filesystem::filesystem_error& error) {
+    return trouble(error.path1().c_str(), (": " + error.code().message()).c_str());
   } catch (const std::exception& error) {
     return trouble(error.what(), " (a bug in assay: please report it with the command line)");
   } catch (...) {
