@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -35,19 +36,31 @@ Fd create_unnamed(const std::filesystem::path& path) {
   return Fd(::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0644));
 }
 
+// The pipe or device of this name if it is ours or the system's; none for other files, and for a
+// pipe that nobody reads.
+Fd open_special(const std::filesystem::path& path) {
+  struct stat there {};
+  if (::stat(path.c_str(), &there) != 0 || S_ISREG(there.st_mode) || S_ISDIR(there.st_mode)) {
+    return {};
+  }
+  Fd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat file {};
+  if (!fd || ::fstat(fd.get(), &file) != 0) return {};
+  const bool trusted = file.st_uid == ::geteuid() || file.st_uid == 0;
+  if (!trusted || S_ISREG(file.st_mode)) return {};
+  const int flags = ::fcntl(fd.get(), F_GETFL);
+  if (flags < 0 || ::fcntl(fd.get(), F_SETFL, flags & ~O_NONBLOCK) != 0) return {};
+  return fd;
+}
+
 }  // namespace
 
 Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path) {
   AtomicFile file;
   file.path_ = path;
-  std::error_code error;
-  const auto there = std::filesystem::status(path, error);
-  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) {
-    file.in_place_ = true;
-    file.fd_ = Fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    if (!file.fd_) return cannot_write(path);
-    return file;
-  }
+  file.fd_ = open_special(path);
+  file.in_place_ = static_cast<bool>(file.fd_);
+  if (file.in_place_) return file;
   file.fd_ = create_unnamed(path);
   if (file.fd_) return file;
   std::filesystem::path part;

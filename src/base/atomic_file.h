@@ -14,7 +14,8 @@ namespace assay {
 
 class AtomicFile {
  public:
-  // A path to a pipe, a terminal or another special file such as /dev/stdout is written in place.
+  // Writes a device, a terminal or a pipe with a reader, such as /dev/stdout, in place. What else
+  // has the name is replaced and never followed: links, and what another user has put there.
   static Result<AtomicFile> create(const std::filesystem::path& path);
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&& other) noexcept;

@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 namespace assay {
@@ -41,10 +43,33 @@ Result<Fd> make_memory_file(const char* name) {
   return fd;
 }
 
-Result<Fd> open_for_append(const std::filesystem::path& path) {
-  Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-  if (!fd) return errno_error("cannot write " + path.string());
+Result<Fd> make_nameless_file() {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+  if (error) return fail("no temporary folder: " + error.message());
+  Fd fd(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (fd) return fd;
+  std::string name = folder / "assay-XXXXXX";  // a file system without nameless files
+  fd = Fd(::mkostemp(name.data(), O_CLOEXEC));
+  if (!fd) return errno_error("cannot create a file in " + folder.string());
+  ::unlink(name.c_str());
   return fd;
+}
+
+Result<Fd> open_output(const std::filesystem::path& path, int flags) {
+  constexpr int kSafely = O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  Fd fd(::open(path.c_str(), flags | kSafely, 0644));
+  if (!fd && errno == ELOOP) return fail("cannot write " + path.string() + ": it is a link");
+  struct stat file {};
+  if (!fd || ::fstat(fd.get(), &file) != 0) return errno_error("cannot write " + path.string());
+  if (!S_ISREG(file.st_mode) && !S_ISCHR(file.st_mode)) {
+    return fail("cannot write " + path.string() + ": it is no regular file");
+  }
+  return fd;
+}
+
+Result<Fd> open_for_append(const std::filesystem::path& path) {
+  return open_output(path, O_WRONLY | O_APPEND);
 }
 
 Result<std::string> read_file(const std::filesystem::path& path) {

@@ -45,8 +45,15 @@ struct FdPair {
 Result<FdPair> make_pipe();
 Result<FdPair> make_socket_pair();              // stream sockets, blocking
 Result<Fd> make_memory_file(const char* name);  // anonymous shared memory, size 0, sparse
+// A file in the temporary folder that has no name, or loses it at once, so that none is left behind
+// by a process that is killed.
+Result<Fd> make_nameless_file();
 Status set_nonblocking(int fd);
 
+// Opens a file to write with `flags` of open() and makes it if it is missing. Another user may have
+// planted something else at its name: a link is not followed, nothing waits for a pipe; both are
+// errors. Devices such as /dev/null are opened.
+Result<Fd> open_output(const std::filesystem::path& path, int flags);
 Result<Fd> open_for_append(const std::filesystem::path& path);
 Result<std::string> read_file(const std::filesystem::path& path);
 

@@ -29,13 +29,25 @@ void append_escaped(std::string& out, char c) {
   }
 }
 
+// U+FFFE and U+FFFF.
+bool is_noncharacter(std::string_view character) {
+  return character == "\xEF\xBF\xBE" || character == "\xEF\xBF\xBF";
+}
+
 }  // namespace
 
 std::string escape_markup(std::string_view text) {
   std::string safe;
   while (!text.empty()) {
     const std::size_t good = find_bad_byte(text);
-    for (const char c : text.substr(0, good)) append_escaped(safe, c);
+    for (std::size_t i = 0; i < good; ++i) {
+      if (is_noncharacter(text.substr(i, 3))) {
+        safe += '?';
+        i += 2;
+      } else {
+        append_escaped(safe, text[i]);
+      }
+    }
     if (good < text.size()) safe += '?';
     text.remove_prefix(std::min(good + 1, text.size()));
   }

@@ -8,8 +8,8 @@
 namespace assay {
 
 // Escapes text for content and for attributes in double quotes. A newline becomes a reference,
-// because an attribute turns a bare one into a blank. Control characters and bytes that are not
-// UTF-8, which XML 1.0 cannot hold, become '?'.
+// because an attribute turns a bare one into a blank. Control characters, bytes that are not
+// UTF-8 (surrogates too), U+FFFE and U+FFFF, which XML 1.0 cannot hold, become '?'.
 std::string escape_markup(std::string_view text);
 
 }  // namespace assay

@@ -68,7 +68,8 @@ bool wait_readable(int fd, std::chrono::milliseconds limit) {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD}) ::signal(number, SIG_DFL);
+  for (const int number : {SIGPIPE, SIGXFSZ, SIGINT, SIGTERM, SIGHUP, SIGCHLD})
+    ::signal(number, SIG_DFL);
   // Move every descriptor above the targets first, so that no dup2 overwrites a source.
   int above = STDERR_FILENO + 1;
   for (const auto& [source, target] : options.fds) above = std::max(above, target + 1);

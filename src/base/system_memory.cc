@@ -5,8 +5,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/fd.h"
+#include "base/text.h"
 
 namespace assay {
 namespace {
@@ -46,6 +48,26 @@ void apply_limit(SystemMemory& memory, const std::filesystem::path& folder, cons
   memory.available = std::min(memory.available, *limit - std::min(*limit, used));
 }
 
+// The groups of this process in a hierarchy mounted at `mount`, from its root down. Each may have a
+// limit. `controllers`: empty for version 2. A line of proc/self/cgroup is N:CONTROLLERS:/PATH.
+std::vector<std::filesystem::path> own_groups(std::string_view lines, std::string_view controllers,
+                                              const std::filesystem::path& mount) {
+  std::vector<std::filesystem::path> groups{mount};
+  for (const std::string& line : split_at(lines, '\n')) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const auto all = split_at(line.substr(first + 1, second - first - 1), ',');
+    const bool here =
+        controllers.empty() ? all.empty() : std::ranges::find(all, controllers) != all.end();
+    if (!here) continue;
+    for (const std::string& name : split_at(line.substr(second + 1), '/')) {
+      if (!name.empty()) groups.push_back(groups.back() / name);
+    }
+  }
+  return groups;
+}
+
 }  // namespace
 
 Result<SystemMemory> system_memory(const std::filesystem::path& root) {
@@ -53,10 +75,17 @@ Result<SystemMemory> system_memory(const std::filesystem::path& root) {
   SystemMemory memory;
   memory.total = field_of(text, "MemTotal:").value_or(0) * 1024;
   memory.available = field_of(text, "MemAvailable:").value_or(0) * 1024;
-  const std::filesystem::path groups = root / "sys/fs/cgroup";
-  apply_limit(memory, groups, "memory.max", "memory.current", "inactive_file ");
-  apply_limit(memory, groups / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-              "total_inactive_file ");
+  const std::filesystem::path mount = root / "sys/fs/cgroup";
+  const std::string own = read_file(root / "proc/self/cgroup").value_or("");
+  for (const auto& tree : {mount, mount / "unified"}) {
+    for (const auto& group : own_groups(own, "", tree)) {
+      apply_limit(memory, group, "memory.max", "memory.current", "inactive_file ");
+    }
+  }
+  for (const auto& group : own_groups(own, "memory", mount / "memory")) {
+    apply_limit(memory, group, "memory.limit_in_bytes", "memory.usage_in_bytes",
+                "total_inactive_file ");
+  }
   return memory;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// The memory that this process may use: the machine's, or the limit of its container if that is
-// lower.
+// The memory that this process may use: the machine's, or the lowest limit of its control groups,
+// such as those of a container or of a job of Slurm.
 
 #include <cstdint>
 #include <filesystem>

@@ -55,7 +55,46 @@ std::optional<T> value_of(const toml::node& node) {
   }
 }
 
+// The end of the string of TOML that starts at `at`, or of the text.
+std::size_t end_of_string(std::string_view text, std::size_t at) {
+  const char quote = text[at];
+  const std::size_t marks = std::min(text.find_first_not_of(quote, at), text.size()) - at;
+  if (marks == 2 || marks >= 6) return at + std::min<std::size_t>(marks, 6);  // an empty string
+  const std::string end(marks >= 3 ? 3 : 1, quote);
+  for (std::size_t i = at + end.size(); i < text.size(); ++i) {
+    if (text[i] == '\\' && quote == '"') {
+      ++i;
+    } else if (text.substr(i).starts_with(end)) {
+      return i + end.size();
+    } else if (end.size() == 1 && text[i] == '\n') {
+      return i;
+    }
+  }
+  return text.size();
+}
+
 }  // namespace
+
+Status check_toml_keys(std::string_view text, std::string_view where) {
+  constexpr std::size_t kMostParts = 16;
+  std::size_t dots = 0;  // since the last character that no key has
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"' || c == '\'') {
+      i = end_of_string(text, i) - 1;
+    } else if (c == '#') {
+      i = std::min(text.find('\n', i), text.size()) - 1;
+    } else if (c == '.' && ++dots == kMostParts) {
+      const auto line =
+          1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(i), '\n');
+      return usage_error(
+          fmt::format("{}:{}: a key has more than {} parts", where, line, kMostParts));
+    } else if (std::string_view("\n,={}[]").find(c) != std::string_view::npos) {
+      dots = 0;
+    }
+  }
+  return {};
+}
 
 TomlTable::TomlTable(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 TomlTable::TomlTable(TomlTable&&) noexcept = default;
@@ -64,6 +103,7 @@ TomlTable::~TomlTable() = default;
 
 Result<TomlTable> TomlTable::parse(std::string_view text, std::string_view where,
                                    std::int64_t version) {
+  ASSAY_CHECK(check_toml_keys(text, where));
   toml::parse_result parsed = toml::parse(text, where);
   if (!parsed) {
     const toml::parse_error& error = parsed.error();

@@ -13,6 +13,9 @@
 
 namespace assay {
 
+// Refuses keys of so many parts (a.b.c …) that the tables, which recurse, would overflow the stack.
+Status check_toml_keys(std::string_view text, std::string_view where);
+
 class TomlTable {
  public:
   // `where` is the file's name for messages. The file must contain `version = VERSION`.

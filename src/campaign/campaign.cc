@@ -8,7 +8,6 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
-#include <regex>
 #include <type_traits>
 #include <variant>
 
@@ -23,17 +22,21 @@ using Kind = ConfigNode::Kind;
 
 // Replaces $NAME and ${NAME}. An unset variable stays as it is written.
 std::string expanded(const std::string& text) {
-  static const std::regex kVariable(R"(\$(?:(\w+)|\{(\w+)\}))");
+  constexpr std::string_view kOfName =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
   std::string result;
-  auto rest = text.cbegin();
-  for (std::sregex_iterator match(text.begin(), text.end(), kVariable), end; match != end;
-       ++match) {
-    const char* value = std::getenv((match->str(1) + match->str(2)).c_str());
-    result.append(rest, (*match)[0].first);
-    result += value != nullptr ? value : match->str();
-    rest = (*match)[0].second;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t dollar = std::min(text.find('$', at), text.size());
+    result.append(text, at, dollar - at);
+    const bool braces = text.compare(dollar, 2, "${") == 0;
+    const std::size_t begin = std::min(dollar + (braces ? 2 : 1), text.size());
+    const std::size_t end = std::min(text.find_first_not_of(kOfName, begin), text.size());
+    const bool named = end > begin && (!braces || text.compare(end, 1, "}") == 0);
+    const char* value = named ? std::getenv(text.substr(begin, end - begin).c_str()) : nullptr;
+    at = named ? end + (braces ? 1 : 0) : begin;
+    value != nullptr ? result += value : result.append(text, dollar, at - dollar);
   }
-  return result.append(rest, text.cend());
+  return result;
 }
 
 // A key and the variable that its value goes into. A table has keys of its own, or takes any key

@@ -45,14 +45,14 @@ pid_t alive_in(const std::filesystem::path& path) {
 Result<Fd> take_pid_file(const std::filesystem::path& path) {
   std::error_code error;
   if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
-  Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-  const bool locked = file && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
-  if (const pid_t other = alive_in(path); file && (other > 0 || !locked)) {
+  ASSAY_TRY(Fd file, open_output(path, O_RDWR));
+  const bool locked = ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
+  if (const pid_t other = alive_in(path); other > 0 || !locked) {
     return usage_error(fmt::format("{}: the campaign is running{}; `assay stop` ends it",
                                    path.string(),
                                    other > 0 ? fmt::format(" as process {}", other) : ""));
   }
-  if (!file || ::ftruncate(file.get(), 0) != 0) return errno_error("cannot write " + path.string());
+  if (::ftruncate(file.get(), 0) != 0) return errno_error("cannot write " + path.string());
   const std::string text = identity_of(::getpid());
   ASSAY_CHECK(write_all(file.get(), std::as_bytes(std::span(text))));
   return file;

@@ -17,6 +17,7 @@
 #include "base/atomic_file.h"
 #include "base/clock.h"
 #include "base/interrupts.h"
+#include "base/json.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "campaign/pid_file.h"
@@ -227,7 +228,7 @@ Result<pid_t> run_in_background(const Campaign& campaign, const RunnerOptions& o
 nlohmann::json read_progress(const Campaign& campaign) {
   const auto text = read_file(progress_file(campaign));
   if (!text) return nullptr;
-  nlohmann::json progress = nlohmann::json::parse(*text, nullptr, false);
+  nlohmann::json progress = parse_json(*text);
   const bool known = progress.is_object() && progress.value("version", 0) == kProgressVersion;
   return known ? progress : nlohmann::json();
 }
@@ -237,7 +238,9 @@ std::filesystem::path latest_log(const Campaign& campaign) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(campaign.log_dir, error)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with("log_") && name.ends_with(".log")) latest = std::max(latest, entry.path());
+    // Runs write log_inorder.log into the same folder.
+    const bool dated = name.starts_with("log_") && digits_at_front(name.substr(4)) > 0;
+    if (dated && name.ends_with(".log")) latest = std::max(latest, entry.path());
   }
   return latest;
 }

@@ -11,10 +11,14 @@
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
 
+#include "base/toml.h"
+
 namespace assay {
 namespace {
 
 using Kind = ConfigNode::Kind;
+
+constexpr std::size_t kMostNodes = 20'000;
 
 ConfigNode scalar(Kind kind, std::string text) { return {kind, 0, std::move(text), "", {}}; }
 
@@ -75,16 +79,19 @@ ConfigNode plain(std::string text) {
   return scalar(kind, std::move(text));
 }
 
-Result<ConfigNode> converted(const YAML::Node& node, std::string_view where, int depth) {
+// `left`: how many more nodes the file may have. Aliases are copied, so few bytes can be many.
+Result<ConfigNode> converted(const YAML::Node& node, std::string_view where, int depth,
+                             std::size_t& left) {
   constexpr int kDeepest = 16;
   const int line = node.Mark().line + 1;
   if (depth > kDeepest) return error_at(where, line, "too many nested levels");
+  if (left-- == 0) return error_at(where, line, "too many values");
   ConfigNode result;
   if (node.IsMap()) {
     result.kind = Kind::table;
     for (const auto& entry : node) {
       const YAML::Node& key = entry.first;
-      ASSAY_TRY(ConfigNode inner, converted(entry.second, where, depth + 1));
+      ASSAY_TRY(ConfigNode inner, converted(entry.second, where, depth + 1, left));
       inner.line = key.Mark().line + 1;
       if (!key.IsScalar()) return error_at(where, inner.line, "a key must be a text");
       inner.name = key.Scalar();
@@ -98,7 +105,7 @@ Result<ConfigNode> converted(const YAML::Node& node, std::string_view where, int
   } else if (node.IsSequence()) {
     result.kind = Kind::list;
     for (const YAML::Node& entry : node) {
-      ASSAY_TRY(result.entries.emplace_back(), converted(entry, where, depth + 1));
+      ASSAY_TRY(result.entries.emplace_back(), converted(entry, where, depth + 1, left));
     }
   } else if (node.IsScalar()) {
     const bool quoted = node.Tag() == "!";
@@ -111,6 +118,7 @@ Result<ConfigNode> converted(const YAML::Node& node, std::string_view where, int
 }  // namespace
 
 Result<ConfigNode> toml_tree(std::string_view text, std::string_view where) {
+  ASSAY_CHECK(check_toml_keys(text, where));
   const toml::parse_result parsed = toml::parse(text, where);
   if (parsed) return converted(parsed.table(), where);
   return error_at(where, parsed.error().source().begin.line, parsed.error().description());
@@ -118,7 +126,8 @@ Result<ConfigNode> toml_tree(std::string_view text, std::string_view where) {
 
 Result<ConfigNode> yaml_tree(const std::string& text, std::string_view where) {
   try {
-    return converted(YAML::Load(text), where, 0);
+    std::size_t left = kMostNodes;
+    return converted(YAML::Load(text), where, 0, left);
   } catch (const YAML::Exception& error) {
     return error_at(where, error.mark.line + 1, error.msg);
   }

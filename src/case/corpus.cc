@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <ostream>
 #include <system_error>
 #include <utility>
 
@@ -139,14 +138,15 @@ Status each_corpus_line(
   return {};
 }
 
-Result<CorpusCheck> check_corpus(std::span<const std::string> patterns, std::ostream& out) {
+Result<CorpusCheck> check_corpus(std::span<const std::string> patterns,
+                                 const std::function<void(std::string_view)>& out) {
   CorpusCheck check;
   Case scratch;
   ASSAY_CHECK(each_corpus_line(patterns, [&](const auto& file, const CorpusLine& line) -> Status {
     const ParseStatus status = parse_line(line.text, scratch, [](const Case&) {});
     ++(status ? check.parsed : check.failed);
     if (status) return {};
-    out << describe(status.error(), fmt::format("{}:{}", file.string(), line.number), line.text);
+    out(describe(status.error(), fmt::format("{}:{}", file.string(), line.number), line.text));
     return {};
   }));
   if (check.parsed + check.failed == 0) {
@@ -154,7 +154,7 @@ Result<CorpusCheck> check_corpus(std::span<const std::string> patterns, std::ost
         fmt::format("no case in {}: one API call on each line is expected",
                     patterns.size() == 1 ? patterns[0] : std::string("any of the files")));
   }
-  out << fmt::format("{} parsed, {} failed\n", check.parsed, check.failed);
+  out(fmt::format("{} parsed, {} failed\n", check.parsed, check.failed));
   return check;
 }
 

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
-#include <iosfwd>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,8 +62,9 @@ struct CorpusCheck {
   std::size_t failed = 0;
 };
 
-// Parses every line of the files. Writes each failure, then "N parsed, M failed", to `out`. Files
+// Parses every line of the files. Passes each failure, then "N parsed, M failed", to `out`. Files
 // without any case are a usage error.
-Result<CorpusCheck> check_corpus(std::span<const std::string> patterns, std::ostream& out);
+Result<CorpusCheck> check_corpus(std::span<const std::string> patterns,
+                                 const std::function<void(std::string_view)>& out);
 
 }  // namespace assay

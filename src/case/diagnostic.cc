@@ -4,12 +4,13 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "base/utf8.h"
 
 namespace assay {
 namespace {
 
-// A character at the start of `text`: its printable form and its length in bytes.
+// A character at the start of `text`: its form of one column and its length in bytes.
 struct Shown {
   std::string_view character;
   std::size_t bytes;
@@ -18,8 +19,7 @@ struct Shown {
 Shown show_front(std::string_view text) {
   const std::string_view character = text.substr(0, std::min(character_size(text[0]), text.size()));
   if (find_bad_byte(character) != character.size()) return {"?", 1};
-  const auto byte = static_cast<unsigned char>(text[0]);
-  return {byte < 0x20 || byte == 0x7F ? "?" : character, character.size()};
+  return {text[0] == '\t' || one_line(character) != character ? "?" : character, character.size()};
 }
 
 }  // namespace
@@ -40,8 +40,8 @@ std::string describe(const ParseError& error, std::string_view where, std::strin
     ++column;
   }
   if (!text.empty()) window += "…";
-  return fmt::format("{}:{}: {}\n  {}\n  {:>{}}\n", where, error.column, error.message, window, "^",
-                     caret + 1);
+  return fmt::format("{}:{}: {}\n  {}\n  {:>{}}\n", one_line(where), error.column, error.message,
+                     window, "^", caret + 1);
 }
 
 }  // namespace assay

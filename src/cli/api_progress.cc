@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "base/clock.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "engine/lane_plan.h"
 #include "engine/run_properties.h"
@@ -125,7 +126,8 @@ void ApiProgress::status(const Totals& totals) {
                   totals.finished, count_of(totals.planned, "case"), failed(totals),
                   static_cast<double>(totals.finished) / seconds, seconds);
   if (terminal_) {
-    std::fputs((kEraseLine + line).c_str(), stdout);
+    std::fputs(kEraseLine, stdout);
+    show_text(stdout, line);
     std::fflush(stdout);
   } else {
     print_line(line);
@@ -134,13 +136,13 @@ void ApiProgress::status(const Totals& totals) {
 
 void ApiProgress::print_line(const std::string& line) {
   if (terminal_) std::fputs(kEraseLine, stdout);
-  std::fputs((line + "\n").c_str(), stdout);
-  std::fflush(stdout);
+  show_line(stdout, line);
 }
 
 void ApiProgress::finish(const RunSummary& summary, const RunReport& report) {
-  print_line(fmt::format(
-      "\n{}", outcome_table(report, config_.store.empty() ? config_.folder.string() : "")));
+  if (terminal_) std::fputs(kEraseLine, stdout);
+  show(stdout, "\n{}\n",
+       outcome_table(report, config_.store.empty() ? config_.folder.string() : ""));
   std::string where = seats(config_, summary.totals);
   for (const ServerInfo& framework : summary.frameworks) {
     where += fmt::format(", {} {}", framework.framework, framework.version);

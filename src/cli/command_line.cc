@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/terminal.h"
 #include "cli/exit_code.h"
 #include "cli/words.h"
 
@@ -28,7 +29,7 @@ int stop_parsing(const CLI::App& app, const CLI::ParseError& error) {
     verb = verb->get_subcommands().front();
     words += " " + verb->get_name();
   }
-  fmt::print(stderr, "assay: {}; `{} --help` describes all flags\n", error.what(), words);
+  show(stderr, "assay: {}; `{} --help` describes all flags\n", error.what(), words);
   return kUsage;
 }
 
@@ -64,7 +65,7 @@ int run_command_line(int argc, char** argv, std::span<const AddVerb> known,
   for (const AddVerb add : known) verbs.push_back(add(app));
   add_help(app);
   if (argc < 2) {
-    fmt::print("{}", app.help());
+    show(stdout, "{}", app.help());
     return kUsage;
   }
   auto words = spelled_words(app, without_help_verb({argv + 1, argv + argc}), elsewhere);
@@ -86,6 +87,7 @@ int run_command_line(int argc, char** argv, std::span<const AddVerb> known,
 int run_program(int argc, char** argv, std::span<const AddVerb> verbs,
                 std::span<const std::string_view> elsewhere) {
   std::signal(SIGPIPE, SIG_IGN);  // writing to a closed pipe becomes an error of write()
+  std::signal(SIGXFSZ, SIG_IGN);  // as does writing beyond `ulimit -f`
   return run_guarded([&] { return run_command_line(argc, argv, verbs, elsewhere); });
 }
 

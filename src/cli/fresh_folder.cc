@@ -11,13 +11,22 @@ FreshFolder::FreshFolder(std::filesystem::path folder) : folder_(std::move(folde
   for (; !error && !std::filesystem::exists(each, error); each = each.parent_path()) {
     missing_.push_back(each);
   }
+  for (const char* name : {"lanes", "run.db", "run.db-wal"}) {
+    if (missing_.empty() && !std::filesystem::exists(folder_ / name, error)) {
+      inside_.push_back(folder_ / name);
+    }
+  }
 }
 
 void FreshFolder::discard(const Error& error) const {
+  std::error_code ignored;
+  for (const auto& made : inside_) {
+    if (error.message.find(made.string() + "/") != std::string::npos) continue;
+    std::filesystem::remove_all(made, ignored);
+  }
   if (missing_.empty() || error.message.find(folder_.string() + "/") != std::string::npos) {
     return;
   }
-  std::error_code ignored;
   std::filesystem::remove_all(missing_.front(), ignored);
   for (const auto& folder : missing_) std::filesystem::remove(folder, ignored);  // only if empty
 }

@@ -1,16 +1,21 @@
 #include "cli/verb.h"
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <new>
 
+#include "base/terminal.h"
 #include "cli/exit_code.h"
 
 namespace assay {
 namespace {
 
 int trouble(const char* what, const char* advice) {
-  std::fprintf(stderr, "assay: %s%s\n", what, advice);
+  show(stderr, "assay: {}{}\n", what, advice);
   return kTrouble;
 }
 
@@ -22,15 +27,34 @@ int run_verb(const Verb& verb) {
 }
 
 int report_error(const Error& error) {
-  std::fprintf(stderr, "assay: %s\n", error.message.c_str());
+  show(stderr, "assay: {}\n", error.message);
   return error.kind == ErrorKind::usage ? kUsage : kTrouble;
 }
 
+namespace {
+
+// Whether a pipe's reader has gone, as that of `assay report DIR | head`.
+bool has_no_reader(int fd) {
+  pollfd pipe{fd, POLLOUT, 0};
+  return ::poll(&pipe, 1, 0) == 1 && (pipe.revents & POLLERR) != 0;
+}
+
+// `code`, unless text for stdout was lost.
+int flushed(int code) {
+  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (written || has_no_reader(STDOUT_FILENO)) return code;
+  return trouble("cannot write to the standard output", ": is the disk full?");
+}
+
+}  // namespace
+
 int run_guarded(const std::function<int()>& body) {
   try {
-    return body();
+    return flushed(body());
   } catch (const std::bad_alloc&) {
     return trouble("out of memory", ": use fewer workers or a larger machine");
+  } catch (const std::filesystem::filesystem_error& error) {
+    return trouble(error.path1().c_str(), (": " + error.code().message()).c_str());
   } catch (const std::exception& error) {
     return trouble(error.what(), " (a bug in assay: please report it with the command line)");
   } catch (...) {

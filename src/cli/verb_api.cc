@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/terminal.h"
 #include "cli/api_config.h"
 #include "cli/api_options.h"
 #include "cli/api_progress.h"
@@ -39,24 +40,36 @@ constexpr const char* kUsualGateOfApi = "any";
 struct ClosedRun {
   RunReport report;
   std::optional<RunComparison> comparison;
+  std::vector<std::string> notes;
+  std::vector<std::string> unwritten;  // why files could not be written
 };
 
-// Writes the logs and the page of the run, and reads its report.
+// Writes the files of the run that `options` ask for, each whether or not others could be.
+void write_files(const ApiOptions& options, const RunConfig& config, RunReader& run,
+                 ClosedRun& closed) {
+  const std::filesystem::path& folder = config.folder;
+  const auto keep = [&](const auto& written) {
+    if (!written) closed.unwritten.push_back(written.error().message);
+  };
+  if (options.test_tol) keep(write_tolerances(run, folder));
+  if (mode_of(config).agreement == Agreement::stable) keep(write_stability(run, folder));
+  if (mode_of(config).agreement == Agreement::speed) keep(write_performance(run, folder));
+  if (options.generate_failed_tests) {
+    keep(write_failed_tests(run, folder,
+                            [&](const std::string& note) { closed.notes.push_back(note); }));
+  }
+  keep(export_text_logs(run, folder));
+  keep(write_report_page(run, folder / "report.html",
+                         closed.comparison ? &*closed.comparison : nullptr));
+}
+
+// Writes the files of the run and reads its report.
 Result<ClosedRun> close_run(const ApiOptions& options, const RunConfig& config, const Gate& gate,
                             RunReader& run) {
-  const std::filesystem::path& folder = config.folder;
-  if (options.test_tol) {
-    ASSAY_TRY([[maybe_unused]] const ToleranceStats stats, write_tolerances(run, folder));
-  }
-  if (mode_of(config).agreement == Agreement::stable) ASSAY_CHECK(write_stability(run, folder));
-  if (mode_of(config).agreement == Agreement::speed) ASSAY_CHECK(write_performance(run, folder));
-  if (options.generate_failed_tests) ASSAY_CHECK(write_failed_tests(run, folder));
-  ASSAY_CHECK(export_text_logs(run, folder));
   ClosedRun closed;
   ASSAY_TRY(closed.report, load_report(run));
   ASSAY_TRY(closed.comparison, gate.compare(run));
-  ASSAY_CHECK(write_report_page(run, folder / "report.html",
-                                closed.comparison ? &*closed.comparison : nullptr));
+  write_files(options, config, run, closed);
   return closed;
 }
 
@@ -81,13 +94,16 @@ Result<int> run_api(const ApiOptions& options) {
   ASSAY_TRY(const ClosedRun closed,
             complete ? std::move(*complete) : close_stored(options, config, gate));
   progress.finish(summary, closed.report);
+  for (const std::string& note : closed.notes) progress.note(note);
+  for (const std::string& why : closed.unwritten) show_line(stderr, "assay: " + why);
   if (options.shrink && summary.ending == RunEnding::complete) {
     const auto note = [&](const std::string& line) { progress.note(line); };
     ASSAY_TRY([[maybe_unused]] const ShrunkCases shrunk,
               shrink_stored(config.folder.string(), {}, {}, note));
   }
-  if (closed.comparison) fmt::print("{}", comparison_table(*closed.comparison));
+  if (closed.comparison) show(stdout, "{}", comparison_table(*closed.comparison));
   if (summary.ending == RunEnding::interrupted) return kInterrupted;
+  if (!closed.unwritten.empty()) return kTrouble;
   if (config.shard && summary.ending == RunEnding::complete) return kAllGood;
   return gate.code(closed.report, closed.comparison);
 }

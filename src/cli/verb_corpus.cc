@@ -2,11 +2,11 @@
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/terminal.h"
 #include "case/corpus.h"
 #include "cli/exit_code.h"
 
@@ -20,7 +20,8 @@ Verb add_corpus_verb(CLI::App& parent) {
   check->add_option("FILE", *files, "Files, or patterns of files such as 'corpus/*.txt'")
       ->required();
   return {app, [files]() -> Result<int> {
-            ASSAY_TRY(const CorpusCheck found, check_corpus(*files, std::cout));
+            ASSAY_TRY(const CorpusCheck found,
+                      check_corpus(*files, [](std::string_view text) { show_text(stdout, text); }));
             return found.failed == 0 ? kAllGood : kSomeFailed;
           }};
 }

@@ -4,6 +4,7 @@
 
 #include <CLI/App.hpp>
 
+#include "base/terminal.h"
 #include "cli/description.h"
 #include "cli/exit_code.h"
 
@@ -13,7 +14,7 @@ Verb add_completion_verb(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
       "completion", "Print the completion for bash: source <(assay completion)");
   return {app, [&parent]() -> Result<int> {
-            fmt::print("{}", bash_completion(parent));
+            show(stdout, "{}", bash_completion(parent));
             return kAllGood;
           }};
 }
@@ -22,7 +23,7 @@ Verb add_manual_verb(CLI::App& parent) {
   CLI::App* app =
       parent.add_subcommand("manual", "Print the page for man: assay manual | man -l -");
   return {app, [&parent]() -> Result<int> {
-            fmt::print("{}", man_page(parent, ASSAY_VERSION));
+            show(stdout, "{}", man_page(parent, ASSAY_VERSION));
             return kAllGood;
           }};
 }

@@ -11,6 +11,7 @@
 #include <memory>
 #include <thread>
 
+#include "base/terminal.h"
 #include "cli/exit_code.h"
 #include "cli/settings.h"
 #include "device/gpu_choice.h"
@@ -35,7 +36,7 @@ bool examine(FrameworkConfig config, const LanePackage& package) {
   // The folder's name is new, because another user could have put a link at a known name.
   std::string folder = std::filesystem::temp_directory_path() / "assay-doctor-XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) {
-    fmt::print("missing  {}\n", errno_error("cannot make " + folder).value().message);
+    show(stdout, "missing  {}\n", errno_error("cannot make " + folder).value().message);
     return false;
   }
   auto server = ForkServer::start(config, package, std::filesystem::path(folder) / "server.log");
@@ -44,54 +45,55 @@ bool examine(FrameworkConfig config, const LanePackage& package) {
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);
   if (info) {
-    fmt::print("ok       {} {} in {} (Python {}), {} APIs known\n", info->framework, info->version,
-               config.python, info->python, info->apis);
+    show(stdout, "ok       {} {} in {} (Python {}), {} APIs known\n", info->framework,
+         info->version, config.python, info->python, info->apis);
     return true;
   }
   std::string why = info.error().message;
   if (why.ends_with(kDoctorHelps)) why.resize(why.size() - kDoctorHelps.size());
-  fmt::print(
-      "missing  {}\n         get it with `{} -m pip install {}` (in a clone: `make setup`), or "
-      "name an "
-      "interpreter that has it: --{}_python, or in assay.toml\n",
-      why, config.python, config.name == "paddle" ? "paddlepaddle" : config.name, config.name);
+  show(stdout,
+       "missing  {}\n         get it with `{} -m pip install {}` (in a clone: `make setup`), or "
+       "name an "
+       "interpreter that has it: --{}_python, or in assay.toml\n",
+       why, config.python, config.name == "paddle" ? "paddlepaddle" : config.name, config.name);
   return false;
 }
 
 // Prints the GPUs, their driver and the plug-in. None is required: workers can run on the CPU.
 void examine_gpus() {
   const GpuDriver driver = nvml_driver();
-  if (!driver.present) return fmt::print("note     no NVIDIA driver: workers sit on the CPU\n");
+  if (!driver.present) return show(stdout, "note     no NVIDIA driver: workers sit on the CPU\n");
   for (const GpuInfo& gpu : nvml_gpus()) {
-    fmt::print("ok       GPU {}: {}, {} of {} MiB free\n", gpu.number, gpu.name,
-               gpu.free_bytes >> 20, gpu.total_bytes >> 20);
+    show(stdout, "ok       GPU {}: {}, {} of {} MiB free\n", gpu.number, gpu.name,
+         gpu.free_bytes >> 20, gpu.total_bytes >> 20);
   }
   const auto plugin = load_device_plugin(device_plugin_file());
-  if (!plugin) return fmt::print("note     {}\n", plugin.error().message);
+  if (!plugin) return show(stdout, "note     {}\n", plugin.error().message);
   const Status runs = check_driver(driver, (*plugin)->needs_driver, (*plugin)->name);
-  fmt::print("{}\n", runs ? fmt::format("ok       plug-in for GPUs ({}), driver {}",
-                                        (*plugin)->name, driver.version)
-                          : "note     " + runs.error().message);
+  show(stdout, "{}\n",
+       runs ? fmt::format("ok       plug-in for GPUs ({}), driver {}", (*plugin)->name,
+                          driver.version)
+            : "note     " + runs.error().message);
 }
 
 Result<int> run_doctor(const DoctorOptions& options) {
   bool good = true;
   const auto package = LanePackage::find();
   if (!package) {
-    fmt::print("missing  {}\n", package.error().message);
+    show(stdout, "missing  {}\n", package.error().message);
     return kSomeFailed;
   }
   const auto native = package->native_path / "assay_native.abi3.so";
   if (std::filesystem::exists(native)) {
-    fmt::print("ok       lane package and native module\n");
+    show(stdout, "ok       lane package and native module\n");
   } else {
-    fmt::print("missing  {}\n         build it with `make build`\n", native.string());
+    show(stdout, "missing  {}\n         build it with `make build`\n", native.string());
     good = false;
   }
   ASSAY_TRY(const Settings settings, load_settings(options.settings_file));
   good = examine(settings.framework("paddle", options.paddle_python), *package) && good;
   good = examine(settings.framework("torch", options.torch_python), *package) && good;
-  fmt::print("ok       {} cores\n", std::thread::hardware_concurrency());
+  show(stdout, "ok       {} cores\n", std::thread::hardware_concurrency());
   examine_gpus();
   return good ? kAllGood : kSomeFailed;
 }

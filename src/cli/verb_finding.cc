@@ -10,6 +10,7 @@
 
 #include "base/atomic_file.h"
 #include "base/fd.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "case/canonical.h"
 #include "cli/exit_code.h"
@@ -85,10 +86,10 @@ Result<int> run_finding(const FindingOptions& options) {
     return trace_call(interpreter(settings, options, lane), api, script);
   };
   ASSAY_TRY(const Issue issue, write_issue(properties, finding, shown, tracer));
-  fmt::print("{}", issue.text);
+  show(stdout, "{}", issue.text);
   if (!issue.script.empty() && !options.no_run) {
-    fmt::print("- {}\n", outcome_here(interpreter(settings, options, issue.lane), finding.key.api,
-                                      issue.script));
+    show(stdout, "- {}\n",
+         outcome_here(interpreter(settings, options, issue.lane), finding.key.api, issue.script));
   }
   if (options.script.empty()) return kAllGood;
   if (issue.script.empty()) return usage_error("--script: there is none: " + issue.why);

@@ -8,6 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "base/terminal.h"
+#include "base/text.h"
 #include "cli/exit_code.h"
 #include "report/run_report.h"
 #include "report/text_logs.h"
@@ -31,16 +33,16 @@ struct MergeOptions {
 
 void print(const MergeSummary& merged) {
   for (const MergeConflict& conflict : merged.conflicts) {
-    fmt::print("conflict: {} in {} (kept), {} in {}: {}\n", name(conflict.kept), conflict.kept_from,
-               name(conflict.other), conflict.other_from, conflict.text);
+    show(stdout, "conflict: {} in {} (kept), {} in {}: {}\n", name(conflict.kept),
+         conflict.kept_from, name(conflict.other), conflict.other_from, one_line(conflict.text));
   }
   for (const std::string& shard : merged.missing_shards) {
-    fmt::print("note: none of these runs has part {} of the corpus\n", shard);
+    show(stdout, "note: none of these runs has part {} of the corpus\n", shard);
   }
-  fmt::print("{} cases", merged.cases);
-  if (merged.repeated > 0) fmt::print("; {} were in more than one run", merged.repeated);
-  if (merged.unfinished > 0) fmt::print("; {} have not finished", merged.unfinished);
-  fmt::print("\n");
+  show(stdout, "{} cases", merged.cases);
+  if (merged.repeated > 0) show(stdout, "; {} were in more than one run", merged.repeated);
+  if (merged.unfinished > 0) show(stdout, "; {} have not finished", merged.unfinished);
+  show(stdout, "\n");
 }
 
 Result<int> run_merge(const MergeOptions& options) {
@@ -50,8 +52,8 @@ Result<int> run_merge(const MergeOptions& options) {
   ASSAY_CHECK(export_text_logs(*store, options.out));
   ASSAY_CHECK(write_report_page(*store, options.out / "report.html", nullptr));
   ASSAY_TRY(const RunReport report, load_report(*store));
-  fmt::print("\n{}results: {}\n", outcome_table(report, options.out.string()),
-             options.out.string());
+  show(stdout, "\n{}results: {}\n", outcome_table(report, options.out.string()),
+       options.out.string());
   return merged.conflicts.empty() ? kAllGood : kSomeFailed;
 }
 

@@ -6,6 +6,7 @@
 #include <CLI/Formatter.hpp>
 #include <memory>
 
+#include "base/terminal.h"
 #include "cli/api_config.h"
 #include "cli/api_options.h"
 #include "cli/exit_code.h"
@@ -27,7 +28,7 @@ struct PlanOptions {
 void print(const PlanSummary& plan) {
   const Totals& totals = plan.totals;
   for (const InvalidLine& line : plan.first_invalid) {
-    fmt::print("invalid, {}: {}\n", line.where, line.message);
+    show_line(stdout, fmt::format("invalid, {}: {}", line.where, line.message));
   }
   std::string line =
       fmt::format("{} to run, {} of them new", count_of(totals.planned, "case"), plan.added);
@@ -37,13 +38,13 @@ void print(const PlanSummary& plan) {
   add(totals.earlier, "finished in earlier sessions");
   add(totals.duplicates, "given more than once");
   add(totals.invalid_lines, "invalid lines");
-  fmt::print("{}\n", line);
+  show(stdout, "{}\n", line);
 }
 
 Result<int> run_plan(const PlanOptions& options) {
   std::vector<std::string> notes;
   ASSAY_TRY(RunConfig config, make_plan_config(options.api, notes));
-  for (const std::string& note : notes) fmt::print("note: {}\n", note);
+  for (const std::string& note : notes) show_line(stdout, "note: " + note);
   std::vector<std::string>& patterns = config.sources.patterns;
   patterns.insert(patterns.end(), options.files.begin(), options.files.end());
   if (joins(config)) return usage_error("nothing to plan: name files of cases, or give --retest");

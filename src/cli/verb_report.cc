@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "base/fd.h"
+#include "base/terminal.h"
 #include "cli/exit_code.h"
 #include "cli/gate.h"
 #include "lane/fork_server.h"
@@ -62,7 +63,7 @@ Status list_outcome(RunReader& run, const std::string& text) {
   }
   if (*wanted == Outcome::invalid) {
     ASSAY_CHECK(run.each_invalid([](const InvalidLine& line) -> Status {
-      fmt::print("{}\n", line.text);
+      show_line(stdout, line.text);
       return {};
     }));
   }
@@ -71,7 +72,7 @@ Status list_outcome(RunReader& run, const std::string& text) {
   query.outcome = *wanted;
   query.records = false;
   return run.each(query, [](const FinishedCase& finished) -> Status {
-    fmt::print("{}\n", finished.text);
+    show_line(stdout, finished.text);
     return {};
   });
 }
@@ -91,11 +92,10 @@ std::string unread_failures(const RunReport& report, std::uint64_t most) {
 
 Status write_known(RunReader& run, const std::string& file) {
   ASSAY_TRY(const WrittenBaseline written, write_baseline(run, file));
-  fmt::print(stderr, "{}: {} known fault{}\n", file, written.faults,
-             written.faults == 1 ? "" : "s");
+  show(stderr, "{}: {} known fault{}\n", file, written.faults, written.faults == 1 ? "" : "s");
   for (const FaultKey& key : written.gone) {
-    fmt::print(stderr, "  no longer there: {} {}, {}: {}\n", name(key.outcome), key.api, key.where,
-               key.how);
+    show(stderr, "  no longer there: {} {}, {}: {}\n", name(key.outcome), key.api, key.where,
+         key.how);
   }
   return {};
 }
@@ -122,19 +122,19 @@ Status print_report(const ReportOptions& options, const RunReport& report,
     nlohmann::json object = json_report(report);
     object["findings"] = findings_json(findings);
     if (compared != nullptr) object["against"] = comparison_json(*compared);
-    fmt::print("{}", json_text(object));
+    show(stdout, "{}", json_text(object));
   } else if (options.format == "sarif") {
-    fmt::print("{}", sarif_log(findings, places, compared != nullptr, ASSAY_VERSION));
+    show(stdout, "{}", sarif_log(findings, places, compared != nullptr, ASSAY_VERSION));
   } else if (options.format == "github") {
-    fmt::print("{}", github_annotations(findings, places, compared != nullptr));
+    show(stdout, "{}", github_annotations(findings, places, compared != nullptr));
   } else {
-    fmt::print("{}", findings_table(findings, compared != nullptr));
-    if (compared != nullptr) fmt::print("\n{}", comparison_table(*compared));
+    show(stdout, "{}", findings_table(findings, compared != nullptr));
+    if (compared != nullptr) show(stdout, "\n{}", comparison_table(*compared));
     const bool only_files =
         !options.junit.empty() || !options.html.empty() || !options.baseline.empty();
     if (!only_files)
-      fmt::print("\n{}\n{}{}", outcome_table(report), api_table(report),
-                 accommodation_table(report));
+      show(stdout, "\n{}\n{}{}", outcome_table(report), api_table(report),
+           accommodation_table(report));
   }
   return {};
 }
@@ -183,7 +183,7 @@ Result<int> run_report(ReportOptions options) {
   ASSAY_TRY(const RunReport report, load_report(run));
   const std::uint64_t most = options.every_failure ? kAllOfThem : kReadFailures;
   ASSAY_TRY(std::vector<Finding> findings, findings_of(run, compared, most));
-  fmt::print(stderr, "{}", unread_failures(report, most));
+  show(stderr, "{}", unread_failures(report, most));
   if (!is_store_address(options.folder)) {
     ASSAY_TRY(const ShrunkCases shrunk, read_shrunk(options.folder));
     add_shrunk(shrunk, findings);

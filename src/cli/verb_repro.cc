@@ -9,6 +9,8 @@
 #include <memory>
 #include <string>
 
+#include "base/terminal.h"
+#include "base/text.h"
 #include "case/canonical.h"
 #include "cli/exit_code.h"
 #include "report/repro.h"
@@ -31,9 +33,10 @@ Result<int> run_repro(const ReproOptions& options) {
           ? std::filesystem::path(options.run) / ("repro_" + format_case_id(found.id))
           : std::filesystem::path(options.out);
   ASSAY_TRY(const Repro repro, write_repro(*store, found, folder));
-  for (const std::string& note : repro.notes) fmt::print(stderr, "note: {}\n", note);
-  fmt::print("{}\n{} {}\nrun it with the Python that has the framework: python {}\n", found.text,
-             name(found.verdict.outcome), found.verdict.message, repro.script.string());
+  for (const std::string& note : repro.notes) show(stderr, "note: {}\n", note);
+  show(stdout, "{}\n{} {}\nrun it with the Python that has the framework: python {}\n",
+       one_line(found.text), name(found.verdict.outcome), one_line(found.verdict.message),
+       repro.script.string());
   return kAllGood;
 }
 

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/terminal.h"
+#include "base/text.h"
 #include "case/canonical.h"
 #include "cli/exit_code.h"
 #include "cli/shrinking.h"
@@ -33,17 +35,17 @@ Result<std::vector<std::uint64_t>> chosen_cases(const ShrinkVerbOptions& options
 
 Result<int> run_shrink_verb(const ShrinkVerbOptions& options) {
   ASSAY_TRY(const std::vector<std::uint64_t> ids, chosen_cases(options));
-  const auto note = [](const std::string& line) { fmt::print(stderr, "note: {}\n", line); };
+  const auto note = [](const std::string& line) { show(stderr, "note: {}\n", line); };
   ASSAY_TRY(const ShrunkCases found, shrink_stored(options.run, ids, options.shrink, note));
   for (const auto& [id, shrunk] : found) {
-    fmt::print("{} after {} cases{}:\n  {}\n  {} {}\n", format_case_id(id), shrunk.tried,
-               shrunk.whole ? "" : ", when the budget ran out", shrunk.text,
-               name(shrunk.verdict.outcome), shrunk.verdict.message);
+    show(stdout, "{} after {} cases{}:\n  {}\n  {} {}\n", format_case_id(id), shrunk.tried,
+         shrunk.whole ? "" : ", when the budget ran out", one_line(shrunk.text),
+         name(shrunk.verdict.outcome), one_line(shrunk.verdict.message));
   }
   for (const std::uint64_t id : ids) {
     if (!found.contains(id)) {
-      fmt::print("{} did not fail again in the same way, so there is nothing to shrink\n",
-                 format_case_id(id));
+      show(stdout, "{} did not fail again in the same way, so there is nothing to shrink\n",
+           format_case_id(id));
     }
   }
   return ids.empty() || !found.empty() ? kAllGood : kSomeFailed;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/terminal.h"
 #include "cli/api_config.h"
 #include "cli/api_options.h"
 #include "cli/api_progress.h"
@@ -58,10 +59,9 @@ Result<int> run_work(ApiOptions options) {
   for (const std::string& note : notes) progress.note(note);
   ASSAY_TRY(const RunSummary summary,
             run_in(FreshFolder(config.folder), config, progress.observer()));
-  fmt::print("{} cases by this worker; {}\n", summary.totals.finished,
-             summary.ending == RunEnding::interrupted
-                 ? "interrupted; unfinished cases are given back"
-                 : "nothing is left to do");
+  show(stdout, "{} cases by this worker; {}\n", summary.totals.finished,
+       summary.ending == RunEnding::interrupted ? "interrupted; unfinished cases are given back"
+                                                : "nothing is left to do");
   return summary.ending == RunEnding::interrupted ? kInterrupted : kAllGood;
 }
 

@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <filesystem>
@@ -18,6 +19,7 @@
 #include "store/accommodations.h"
 #include "store/open_store.h"
 #include "verdict/mode.h"
+#include "wire/arena.h"
 #include "wire/shared.h"
 
 namespace assay {
@@ -49,11 +51,26 @@ Status make_folder(const std::filesystem::path& folder) {
   ASSAY_CHECK(refuse_foreign_logs(folder));
   std::error_code error;
   std::filesystem::create_directories(folder / "lanes", error);
+  if (!error && std::filesystem::is_symlink(folder / "lanes", error)) {
+    return usage_error((folder / "lanes").string() + " is a link; choose another --log_dir");
+  }
   if (error) {
     return usage_error(fmt::format("cannot write to {}: {}; choose another --log_dir",
                                    folder.string(), error.message()));
   }
   return {};
+}
+
+// A worker maps an arena for each of its lanes: addresses, not memory.
+Status check_address_space(std::size_t lanes) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
+  const std::uint64_t wanted = lanes * wire::kArenaBytes;
+  if (limit.rlim_cur >= wanted) return {};
+  return usage_error(
+      fmt::format("a worker needs {} GiB of addresses (not of memory), and `ulimit -v` allows {}; "
+                  "start it after `ulimit -v unlimited`",
+                  wanted >> 30U, limit.rlim_cur >> 30U));
 }
 
 // The lanes of each slot and the servers that fork them. Two lanes of the same framework share a
@@ -131,6 +148,7 @@ Status put_under_sanitizer(const RunConfig& config, PlannedLane& lane) {
 Result<Lanes> start_lanes(const RunConfig& config, const RunObserver& observer) {
   ASSAY_TRY(const LanePackage package, LanePackage::find());
   Lanes lanes;
+  ASSAY_CHECK(check_address_space(plan_lanes(config).size()));
   lanes.mps = start_mps(config, observer);
   for (PlannedLane& lane : plan_lanes(config)) {
     // Servers with settings of this run alone are not kept for others.

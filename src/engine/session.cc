@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/clock.h"
+#include "base/log_cap.h"
 #include "base/orphans.h"
 #include "engine/lane_plan.h"
 #include "slot/config.h"
@@ -14,7 +15,8 @@
 namespace assay {
 namespace {
 
-constexpr std::chrono::milliseconds kTick{100};  // how often the store commits
+constexpr std::chrono::milliseconds kTick{100};                    // how often the store commits
+constexpr std::uint64_t kMostLogBytes = std::uint64_t{64} << 20U;  // of a lane or server
 constexpr std::int64_t kNsInMs = 1'000'000;
 // Slots on GPUs that start at the same time. Each has two lanes and creates two contexts, 0.2 s
 // each; the driver creates them serially, so more slots would only wait
@@ -319,6 +321,7 @@ void Session::tick() {
   core_.tick(monotonic_ns() / kNsInMs);
   act();
   sweep();
+  (void)cap_logs(config_.folder / "lanes", kMostLogBytes);  // a full disk shows elsewhere
   ticker_.expires_after(kTick);
   ticker_.async_wait([this](const asio::error_code& error) {
     if (!error) tick();

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/wake_guard.h"
 #include "device/device.h"
 #include "lane/address.h"
@@ -248,8 +249,7 @@ void ForkServer::read_later(std::string_view text) {
   constexpr std::size_t kLongest = 1 << 16;
   heard_ += text;
   for (std::size_t end = 0; (end = heard_.find('\n')) != std::string::npos;) {
-    const auto message =
-        nlohmann::json::parse(heard_.substr(0, end), nullptr, /*allow_exceptions=*/false);
+    const auto message = parse_json(heard_.substr(0, end));
     heard_.erase(0, end + 1);
     if (!message.is_object() || !message.contains("left")) continue;
     for (const auto& name : message["left"]) {
@@ -261,7 +261,7 @@ void ForkServer::read_later(std::string_view text) {
 
 Result<ServerInfo> ForkServer::read_hello(const std::string& line) const {
   const std::string who = fmt::format("{} in {}", config_.name, config_.python);
-  const auto message = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const auto message = parse_json(line);
   if (!message.is_object() || message.value("v", 0) != kProtocol) {
     return fail(fmt::format("{} speaks another protocol: {}", who, line));
   }

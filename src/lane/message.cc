@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/json.h"
+
 namespace assay {
 
 Result<std::optional<ServerMessage>> receive_message(int socket, std::chrono::milliseconds limit) {
@@ -18,9 +20,7 @@ Result<std::optional<ServerMessage>> receive_message(int socket, std::chrono::mi
   std::array<char, 4096> buffer;
   auto received = receive_with_fds(socket, std::as_writable_bytes(std::span(buffer)));
   if (!received || received->bytes == 0) return std::optional<ServerMessage>();
-  ServerMessage message{nlohmann::json::parse(buffer.data(), buffer.data() + received->bytes,
-                                              nullptr, /*allow_exceptions=*/false),
-                        std::move(received->fds)};
+  ServerMessage message{parse_json({buffer.data(), received->bytes}), std::move(received->fds)};
   if (!message.json.is_object() || number_in(message.json, "v") != kProtocol) {
     return fail("the fork server speaks another protocol");
   }

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "case/canonical.h"
 #include "case/corpus.h"
 #include "report/run_report.h"
@@ -66,7 +67,7 @@ json result_of(const Finding& finding, const CorpusPlaces& places, bool compared
 // Escapes a text for a workflow command: line ends, and in a property also colons and commas.
 std::string escaped(std::string_view text, bool property) {
   std::string safe;
-  for (const char c : text) {
+  for (const char c : printable(text)) {
     const bool special = c == '%' || c == '\r' || c == '\n' || (property && (c == ':' || c == ','));
     safe += special ? fmt::format("%{:02X}", static_cast<unsigned char>(c)) : std::string(1, c);
   }

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "case/canonical.h"
 #include "report/compare.h"
 
@@ -17,7 +18,7 @@ std::string title_of(const FaultKey& key) {
   std::string title = fmt::format("{} {}", name(key.outcome), key.api);
   if (!key.where.empty()) title += ", " + key.where;
   if (!key.how.empty()) title += ": " + key.how;
-  return title;
+  return one_line(title);
 }
 
 std::string extent_text(const FaultSums& sums) {
@@ -51,8 +52,8 @@ std::string faults_text_of(const RunComparison& comparison, FaultState state) {
                         extent_text(compared.now), compared.why.empty() ? "" : ": ", compared.why);
     const FaultExample& example = compared.example;
     if (example.text.empty()) continue;
-    text += fmt::format("         {} {}\n         {}\n", format_case_id(example.id), example.text,
-                        example.message);
+    text += fmt::format("         {} {}\n         {}\n", format_case_id(example.id),
+                        one_line(example.text), one_line(example.message));
   }
   if (shown > kShownFaults) {
     text += fmt::format("         … and {} more (assay report --json lists all)\n",

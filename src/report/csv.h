@@ -5,15 +5,9 @@
 
 namespace assay {
 
-// A field of a line of CSV: in quotes where it has to be (RFC 4180).
-inline std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
-  std::string made = "\"";
-  for (const char c : text) {
-    if (c == '"') made += '"';
-    made += c;
-  }
-  return made + '"';
-}
+// A field of a line of CSV: one line, in quotes where it has to be (RFC 4180). A spreadsheet would
+// take a text that begins with = + - @ or a tab for a formula, so an apostrophe comes before it.
+// Numbers are not passed through here.
+std::string csv_field(std::string_view text);
 
 }  // namespace assay

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "base/text.h"
 #include "case/canonical.h"
 
 namespace assay {
@@ -118,16 +119,18 @@ std::string findings_table(const std::vector<Finding>& findings, bool compared) 
       fmt::format("{} finding{}:\n", findings.size(), findings.size() == 1 ? "" : "s");
   for (std::size_t i = 0; i < findings.size(); ++i) {
     const Finding& finding = findings[i];
-    table += fmt::format("{:>4}  {} {}", i + 1, name(finding.key.outcome), finding.key.api);
-    if (!finding.key.where.empty()) table += fmt::format(", {}", finding.key.where);
-    if (!finding.key.how.empty()) table += fmt::format(": {}", finding.key.how);
+    table +=
+        fmt::format("{:>4}  {} {}", i + 1, name(finding.key.outcome), one_line(finding.key.api));
+    if (!finding.key.where.empty()) table += ", " + one_line(finding.key.where);
+    if (!finding.key.how.empty()) table += ": " + one_line(finding.key.how);
     table += fmt::format("  ({}{} case{}", compared ? fmt::format("{}, ", word(finding.state)) : "",
                          finding.cases, finding.cases == 1 ? "" : "s");
     const std::string where = circumstances(finding);
     table += fmt::format("{}{})\n", where.empty() ? "" : "; ", where);
-    table += fmt::format("      {} {}\n      {}\n", format_case_id(finding.id), finding.text,
-                         finding.message);
-    if (!finding.shrunk.empty()) table += fmt::format("      shrunk to {}\n", finding.shrunk);
+    table += fmt::format("      {} {}\n      {}\n", format_case_id(finding.id),
+                         one_line(finding.text), one_line(finding.message));
+    if (!finding.shrunk.empty())
+      table += fmt::format("      shrunk to {}\n", one_line(finding.shrunk));
   }
   return table;
 }

@@ -43,8 +43,9 @@ std::string csv_line(std::string_view text, const SpeedRow& row) {
     return fmt::format("{},{:.1f},{:.4f}", series.nanoseconds.size(), median_of(series.nanoseconds),
                        spread_of(series.nanoseconds));
   };
-  std::string line = fmt::format("{},{},{},{},{},{},", csv_field(api_of(text)), csv_field(text),
-                                 row.what, row.left.calls, side(row.left), side(row.right));
+  std::string line =
+      fmt::format("{},{},{},{},{},{},", csv_field(api_of(text)), csv_field(text),
+                  csv_field(row.what), row.left.calls, side(row.left), side(row.right));
   if (!has_both(row)) return line + ",,,\n";
   return line + fmt::format("{:.5f},{:.5f},{:.5f},{}\n", row.ratio.middle, row.ratio.low,
                             row.ratio.high, name(row.speed));

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,6 +11,7 @@
 
 #include "base/atomic_file.h"
 #include "base/fd.h"
+#include "base/text.h"
 #include "case/canonical.h"
 #include "case/parser.h"
 #include "fill/fill.h"
@@ -78,7 +80,8 @@ Result<std::uint64_t> write_input(const std::filesystem::path& file, const Tenso
     return usage_error(fmt::format("{}: a tensor of {} elements does not fit on any disk",
                                    file.string(), spec.elements()));
   }
-  const Fd opened(::open(file.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, kFileMode));
+  ::unlink(file.c_str());
+  const Fd opened(::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode));
   if (!opened) return errno_error("cannot write " + file.string());
   // Allocates the whole file first: a disk that fills up under a mapping causes a SIGBUS.
   if (bytes > 0) {
@@ -126,12 +129,6 @@ bool wants_backward(const wire::Trial& trial) {
          std::any_of(
              trial.lanes()->begin(), trial.lanes()->end(),
              [](const wire::LaneRecord* lane) { return lane->status() != wire::Status::ok; });
-}
-
-std::string one_line(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return c < 0x20; }, ' ');
-  return text;
 }
 
 using Properties = std::map<std::string, std::string>;
@@ -183,6 +180,26 @@ Status read_record(RunReader& run, FoundCase& found) {
   });
 }
 
+// Disk space for the inputs of failed tests: a case has at most kBytesOfCase, all have kBytesOfAll.
+class Room {
+ public:
+  // Takes the room of this case; false if there is none. What does not parse takes none.
+  bool take(const std::string& text) {
+    Case parsed;
+    if (!parse_case(text, parsed)) return true;
+    const std::uint64_t bytes = parsed.total_bytes();
+    if (bytes > std::min(kBytesOfCase, left_)) return false;
+    left_ -= bytes;
+    return true;
+  }
+
+ private:
+  static constexpr std::uint64_t kBytesOfCase = std::uint64_t{1} << 30U;
+  static constexpr std::uint64_t kBytesOfAll = std::uint64_t{8} << 30U;
+
+  std::uint64_t left_ = kBytesOfAll;
+};
+
 }  // namespace
 
 Result<FoundCase> find_case(RunReader& run, std::string_view wanted) {
@@ -227,7 +244,9 @@ Result<Repro> write_repro(RunReader& run, const FoundCase& found,
   return write_repro(properties, found, folder);
 }
 
-Status write_failed_tests(RunReader& run, const std::filesystem::path& folder) {
+Status write_failed_tests(RunReader& run, const std::filesystem::path& folder,
+                          const std::function<void(const std::string&)>& note) {
+  Room room;
   ASSAY_TRY(const Properties properties, run.properties());
   RunQuery query;
   query.rows = RunQuery::Rows::failed;
@@ -240,8 +259,12 @@ Status write_failed_tests(RunReader& run, const std::filesystem::path& folder) {
     std::string api(api_of(finished.text));
     std::replace(api.begin(), api.end(), '.', '_');
     const auto name = fmt::format("test_{}_{}", api, format_case_id(finished.id));
-    ASSAY_TRY([[maybe_unused]] const Repro repro,
-              write_repro(properties, found, folder / "failed_tests" / name));
+    if (!room.take(found.text)) {
+      note(fmt::format("failed_tests: no room for {}; `assay repro` writes it", name));
+      return {};
+    }
+    const auto repro = write_repro(properties, found, folder / "failed_tests" / name);
+    if (!repro) note("failed_tests: " + repro.error().message);
     return {};
   });
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,7 +37,9 @@ struct Repro {
 Result<Repro> write_repro(RunReader& run, const FoundCase& found,
                           const std::filesystem::path& folder);
 
-// Writes a repro of each failed case that ran, as failed_tests/test_API_ID in the run's folder.
-Status write_failed_tests(RunReader& run, const std::filesystem::path& folder);
+// A repro of each failed case that was run, as failed_tests/test_API_ID in the run's folder. One
+// that cannot be written, or whose inputs are larger than 1 GiB, gets a note instead.
+Status write_failed_tests(RunReader& run, const std::filesystem::path& folder,
+                          const std::function<void(const std::string&)>& note);
 
 }  // namespace assay

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "store/accommodations.h"
@@ -86,7 +87,7 @@ nlohmann::json outcomes_json(const OutcomeCounts& counts) {
 void take_accommodations(RunReport& report) {
   const auto kept = report.properties.extract(std::string(kAccommodations));
   if (!kept) return;
-  const auto all = nlohmann::json::parse(kept.mapped(), nullptr, /*allow_exceptions=*/false);
+  const auto all = parse_json(kept.mapped());
   if (!all.is_object()) return;
   for (const auto& [api, of_api] : report.by_api) {
     const auto found = all.find(api);

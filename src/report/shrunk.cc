@@ -7,6 +7,7 @@
 
 #include "base/atomic_file.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "case/canonical.h"
 #include "report/run_report.h"
 #include "store/fault_text.h"
@@ -105,7 +106,7 @@ Result<ShrunkCases> read_shrunk(const std::filesystem::path& folder) {
   if (!std::filesystem::exists(file, error)) return ShrunkCases();
   ASSAY_TRY(const std::string text, read_file(file));
   try {
-    return parse_shrunk(json::parse(text), file.string());
+    return parse_shrunk(parse_json(text), file.string());
   } catch (const json::exception& wrong) {
     return usage_error(
         fmt::format("{}: {}; remove it and run assay shrink again", file.string(), wrong.what()));

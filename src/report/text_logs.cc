@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/atomic_file.h"
+#include "base/text.h"
 #include "case/canonical.h"
 #include "report/run_report.h"
 
@@ -78,9 +79,9 @@ void add_in_order(const FinishedCase& finished, const std::string& time,
                   const std::map<std::string, std::string>& properties, std::string& log) {
   const Verdict& verdict = finished.verdict;
   const auto to = std::back_inserter(log);
-  fmt::format_to(to, "{} [{}] {}\n", time, name(verdict.outcome), finished.text);
+  fmt::format_to(to, "{} [{}] {}\n", time, name(verdict.outcome), one_line(finished.text));
   const auto detail = [&](std::string_view label, std::string_view text) {
-    if (!text.empty()) fmt::format_to(to, "  {}: {}\n", label, text);
+    if (!text.empty()) fmt::format_to(to, "  {}: {}\n", label, one_line(text));
   };
   detail("id", format_case_id(finished.id));
   detail("kind", describe_mismatch(verdict.mismatch));
@@ -107,8 +108,9 @@ Status export_text_logs(RunReader& run, const std::filesystem::path& folder) {
   TimeText time;
   const auto add = [&](const FinishedCase& finished) -> Status {
     const auto outcome = static_cast<std::size_t>(finished.verdict.outcome);
+    const std::string line = one_line(finished.text);
     for (LogFile* log : {&checkpoint, of_outcome.at(outcome)}) {
-      log->text().append(finished.text).push_back('\n');
+      log->text().append(line).push_back('\n');
       ASSAY_CHECK(log->flush_if_long());
     }
     add_in_order(finished, time.at(finished.finished_ms), properties, in_order.text());
@@ -116,9 +118,9 @@ Status export_text_logs(RunReader& run, const std::filesystem::path& folder) {
   };
   LogFile& invalid = *of_outcome.at(static_cast<std::size_t>(Outcome::invalid));
   const auto add_invalid = [&](const InvalidLine& line) -> Status {
-    invalid.text() += line.text + "\n";
+    invalid.text() += one_line(line.text) + "\n";
     fmt::format_to(std::back_inserter(in_order.text()), "{} [invalid] {}\n  message: {}\n",
-                   line.where, line.text, line.message);
+                   one_line(line.where), one_line(line.text), one_line(line.message));
     ASSAY_CHECK(invalid.flush_if_long());
     return in_order.flush_if_long();
   };

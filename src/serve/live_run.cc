@@ -4,6 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "case/canonical.h"
 #include "store/accommodations.h"
 #include "verdict/mode.h"
@@ -101,9 +102,7 @@ nlohmann::json LiveRun::accommodated_json(const Apis& apis) const {
   std::uint64_t cases = 0;
   nlohmann::json rows = nlohmann::json::array();
   const auto kept = properties_.find(std::string(kAccommodations));
-  const auto all = kept == properties_.end()
-                       ? nlohmann::json()
-                       : nlohmann::json::parse(kept->second, nullptr, /*allow_exceptions=*/false);
+  const auto all = kept == properties_.end() ? nlohmann::json() : parse_json(kept->second);
   for (const auto& [api, of_api] : apis) {
     const auto found = all.is_object() ? all.find(std::string(api)) : all.end();
     if (found == all.end() || !found->is_array()) continue;

@@ -1,17 +1,38 @@
 #include "store/database.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
+#include <cerrno>
+#include <system_error>
 #include <utility>
+
+#include "store/checked_pages.h"
 
 namespace assay {
 namespace {
 
+constexpr const char* kInUse =
+    "the run's database is in use by another process; wait for it to end, or stop it";
+
 tl::unexpected<Error> sqlite_error(sqlite3* handle, std::string_view doing) {
   const int code = sqlite3_extended_errcode(handle);
+  const int cause = sqlite3_system_errno(handle);
+  const char* file = sqlite3_db_filename(handle, "main");
   std::string message = std::string(doing) + ": " + sqlite3_errmsg(handle);
   if ((code & 0xff) == SQLITE_BUSY) {
-    message = "the run's database is in use by another process; wait for it to end, or stop it";
+    message = kInUse;
+  } else if (code == SQLITE_IOERR_DATA || (code & 0xff) == SQLITE_CORRUPT) {
+    message = fmt::format(
+        "{} is damaged ({}): a disk or another program has changed it; run it again in another "
+        "folder",
+        file == nullptr ? "the database" : file,
+        code == SQLITE_IOERR_DATA ? "the checksum of a page is wrong" : sqlite3_errmsg(handle));
+  } else if ((code & 0xff) == SQLITE_CANTOPEN && cause != 0) {
+    message = std::string(doing) + ": " + std::generic_category().message(cause);
+  } else if (cause == EFBIG) {
+    message = "the run's database cannot grow: `ulimit -f` is too small";
   } else if ((code & 0xff) == SQLITE_FULL || code == SQLITE_IOERR_WRITE) {
     message =
         "the disk is full: the run's database cannot grow; free some space and start again "
@@ -30,9 +51,24 @@ std::string uri_of(const std::filesystem::path& path, std::string_view how) {
   return uri + "?" + std::string(how);
 }
 
+constexpr const char* kVerbatim = "&vfs=assay-verbatim";
+
+// The system's files, each under the name that it is opened by.
+sqlite3_vfs& verbatim_names() {
+  static sqlite3_vfs files = [] {
+    sqlite3_vfs made = *sqlite3_vfs_find(nullptr);
+    made.zName = "assay-verbatim";
+    made.pNext = nullptr;
+    made.xFullPathname = [](sqlite3_vfs*, const char* name, int room, char* full) {
+      sqlite3_snprintf(room, full, "%s", name);
+      return SQLITE_OK;
+    };
+    return made;
+  }();
+  return files;
+}
+
 constexpr std::string_view kUnchanging = "immutable=1";
-// SQLite's file layer for Unix without file locks.
-constexpr std::string_view kUnlocked = "vfs=unix-none";
 
 }  // namespace
 
@@ -92,18 +128,27 @@ bool Statement::is_null(int column) const {
 
 Result<Database> Database::open(const std::filesystem::path& path, OpenMode mode) {
   int flags = SQLITE_OPEN_READWRITE;
-  if (mode == OpenMode::create) flags |= SQLITE_OPEN_CREATE;
+  if (mode != OpenMode::existing) flags |= SQLITE_OPEN_CREATE;
   sqlite3* handle = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int code =
+      sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, checked_pages());
   Database database;
   database.handle_.reset(handle);  // also when opening failed
   if (code != SQLITE_OK) return sqlite_error(handle, "cannot open " + path.string());
-  // Exclusive locking must come before WAL, or SQLite makes a shared-memory index.
+  if (sqlite3_db_readonly(handle, "main") == 1) {
+    return usage_error(path.string() + ": you may not write to it");
+  }
+  // Exclusive before WAL: then no shared-memory index is ever made.
   ASSAY_CHECK(database.execute("PRAGMA locking_mode = EXCLUSIVE;"));
-  // Pages of 16 KiB in new files: a record has about 2 KB, so pages of 4 KiB would stay half empty.
-  // A checkpoint every 32 MB instead of every 4 MB: most pages are then written only twice.
+  // Pages of 16 KiB (a file that is there keeps its own): records have 2 KB, and two in 4 KiB leave
+  // much of them empty. The log is copied over every 32 MB, not every 4: most pages are then
+  // written twice only.
+  ASSAY_CHECK(database.execute("PRAGMA page_size = 16384;"));
+  if (int reserved = kReservedBytes; mode == OpenMode::checked) {
+    sqlite3_file_control(handle, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved);
+  }
   ASSAY_CHECK(
-      database.execute("PRAGMA page_size = 16384; PRAGMA journal_mode = WAL; "
+      database.execute("PRAGMA journal_mode = WAL; "
                        "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 2048;"));
   ASSAY_CHECK(
       database.execute("PRAGMA user_version;"));  // fails if the file is no database, or locked
@@ -120,8 +165,56 @@ Result<Database> Database::open_read(const std::filesystem::path& path, std::str
   return database;
 }
 
-Result<Database> Database::open_foreign(const std::filesystem::path& path) {
-  ASSAY_TRY(Database database, open_read(path, kUnchanging));
+Result<Database> Database::open_to_read(const std::filesystem::path& path) {
+  Fd lock(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat file {};
+  if (!lock || ::fstat(lock.get(), &file) != 0) return errno_error("cannot open " + path.string());
+  if (!S_ISREG(file.st_mode)) return usage_error(path.string() + " is no regular file");
+  // SQLite's bytes of locks (sqlite3.c, PENDING_BYTE): a writer holds them all.
+  struct flock shared {};
+  shared.l_type = F_RDLCK;
+  shared.l_start = 0x40000000;
+  shared.l_len = 512;
+  if (::fcntl(lock.get(), F_OFD_SETLK, &shared) != 0 && (errno == EAGAIN || errno == EACCES)) {
+    return fail(kInUse);
+  }
+  struct stat log {};
+  const bool has_log = ::stat((path.string() + "-wal").c_str(), &log) == 0 && log.st_size > 0;
+  ASSAY_TRY(Database database, has_log ? open_unlocked(path) : open_unchanging(path));
+  database.lock_ = std::move(lock);
+  return database;
+}
+
+bool Database::is_checked() const {
+  int reserved = -1;
+  sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved);
+  return reserved == kReservedBytes;
+}
+
+Result<Database> Database::copy() const {
+  sqlite3* handle = nullptr;
+  const int code = sqlite3_open_v2(":memory:", &handle, SQLITE_OPEN_READWRITE, nullptr);
+  Database made;
+  made.handle_.reset(handle);
+  if (code != SQLITE_OK) return sqlite_error(handle, "database");
+  sqlite3_backup* backup = sqlite3_backup_init(handle, "main", handle_.get(), "main");
+  if (backup != nullptr) sqlite3_backup_step(backup, -1);
+  if (backup == nullptr || sqlite3_backup_finish(backup) != SQLITE_OK) {
+    return sqlite_error(handle, "cannot copy the database");
+  }
+  return made;
+}
+
+Result<Database> Database::open_foreign(int file, const std::filesystem::path& path) {
+  // SQLite would look for the name that the link /proc/self/fd/N shows, which a nameless file
+  // lacks.
+  if (sqlite3_vfs_find(verbatim_names().zName) == nullptr) {
+    sqlite3_vfs_register(&verbatim_names(), /*makeDflt=*/0);
+  }
+  auto opened =
+      open_read(fmt::format("/proc/self/fd/{}", file), std::string(kUnchanging) + kVerbatim);
+  if (!opened) return usage_error(path.string() + ": " + opened.error().message);
+  Database database = std::move(*opened);
   sqlite3* handle = database.handle_.get();
   constexpr int kMaxText = 1 << 20;
   sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kMaxText);
@@ -132,13 +225,12 @@ Result<Database> Database::open_foreign(const std::filesystem::path& path) {
 }
 
 Result<Database> Database::open_unchanging(const std::filesystem::path& path) {
-  return open_read(path, kUnchanging);
+  return open_read(path, std::string(kUnchanging) + "&vfs=" + checked_pages());
 }
 
 Result<Database> Database::open_unlocked(const std::filesystem::path& path) {
-  ASSAY_TRY(Database database, open_read(path, kUnlocked));
-  // The log belongs to its writer. This reader must not checkpoint it on close, and must keep the
-  // log's index in memory.
+  ASSAY_TRY(Database database, open_read(path, std::string("vfs=") + checked_pages_unlocked()));
+  // The log is its writer's: it is not copied when this reader leaves, and its index is in memory.
   sqlite3_db_config(database.handle_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   ASSAY_CHECK(database.execute("PRAGMA locking_mode = EXCLUSIVE;"));
   return database;

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/fd.h"
 #include "base/result.h"
 
 namespace assay {
@@ -56,7 +57,8 @@ class Statement {
 };
 
 enum class OpenMode {
-  create,    // create the file if it is missing
+  create,    // the file is made if it is missing
+  checked,   // the same; a new file has checksums of its pages (store/checked_pages.h)
   existing,  // a missing file is an error
 };
 
@@ -66,11 +68,16 @@ class Database {
   // Opens a file for reading and writing. An error if it is no database, or in use by another
   // process.
   static Result<Database> open(const std::filesystem::path& path, OpenMode mode);
-  // Opens a file from an untrusted source for reading, while no process writes it. Triggers,
-  // functions in its schema and texts above 1 MiB are disabled. A view could still run forever:
-  // read only what sqlite_schema lists as a table.
-  static Result<Database> open_foreign(const std::filesystem::path& path);
-  // Opens a file for reading, while no process writes it.
+  // A file that somebody else made: it is only read, nobody writes to it meanwhile, and nothing in
+  // it (triggers, functions of its schema, texts of gigabytes) can harm. A view could still run for
+  // ever: read true tables only.
+  // `file` may have no name; SQLite opens it again. `path` is its name for messages.
+  static Result<Database> open_foreign(int file, const std::filesystem::path& path);
+  // One of assay's that is only read: nothing is written, so it may be another user's or on a disk
+  // without write access. Nobody writes to it while it is open, and it is in use while somebody
+  // does.
+  static Result<Database> open_to_read(const std::filesystem::path& path);
+  // One that is only read, and that nobody writes to meanwhile.
   static Result<Database> open_unchanging(const std::filesystem::path& path);
   // Opens a file and its log for reading without a lock, while another process holds its lock. What
   // is read is valid only if that process has not checkpointed its log meanwhile
@@ -85,6 +92,10 @@ class Database {
   Result<std::int64_t> read_integer(std::string_view query);
   // The number of rows that the last INSERT, UPDATE or DELETE changed.
   std::int64_t changes() const { return sqlite3_changes64(handle_.get()); }
+  // Whether its pages have checksums.
+  bool is_checked() const;
+  // A copy in memory, which may be changed.
+  Result<Database> copy() const;
 
   // PRAGMA user_version, in which each schema keeps its version; 0 in a new file.
   Result<std::int64_t> schema_version();
@@ -96,6 +107,7 @@ class Database {
     void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
   };
   std::unique_ptr<sqlite3, Close> handle_;
+  Fd lock_;  // of a reader
 };
 
 // A transaction. The destructor rolls it back unless commit() has succeeded.

@@ -49,6 +49,11 @@ bool may_have_password(std::string_view address) {
 
 Error database_error(const std::exception& error) {
   if (dynamic_cast<const pqxx::disk_full*>(&error) != nullptr) return {std::string(kDiskIsFull)};
+  if (dynamic_cast<const pqxx::unexpected_rows*>(&error) != nullptr) {
+    return {
+        "the database: assay's tables are there and lack a row; drop the schema, or name another "
+        "(options=-csearch_path%3DNAME)"};
+  }
   const std::string_view all = error.what();
   const std::string_view line = all.substr(0, all.find('\n'));
   if (dynamic_cast<const pqxx::syntax_error*>(&error) != nullptr) {

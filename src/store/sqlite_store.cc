@@ -13,6 +13,7 @@ namespace assay {
 namespace {
 
 constexpr std::int64_t kSchemaVersion = SqliteStore::kSchemaVersion;
+constexpr std::int64_t kVersionWithoutChecksums = SqliteStore::kVersionWithoutChecksums;
 constexpr std::int64_t kVersionWithoutFaults = SqliteStore::kVersionWithoutFaults;
 constexpr std::int64_t kApplicationId = SqliteStore::kApplicationId;
 // The epoch of every lease: with one claimer, a lease ends only when its case finishes.
@@ -77,7 +78,8 @@ Status create_tables(Database& database) {
   ASSAY_CHECK(database.execute(kSchema));
   ASSAY_CHECK(database.execute(listed_index()));
   ASSAY_CHECK(database.execute(fmt::format("PRAGMA application_id = {}", kApplicationId)));
-  ASSAY_CHECK(database.set_schema_version(kSchemaVersion));
+  ASSAY_CHECK(database.set_schema_version(database.is_checked() ? kSchemaVersion
+                                                                : kVersionWithoutChecksums));
   return transaction.commit();
 }
 
@@ -86,15 +88,49 @@ Status add_faults(Database& database) {
   ASSAY_CHECK(database.execute(kNewColumns));
   ASSAY_CHECK(database.execute(listed_index()));
   ASSAY_CHECK(sum_up(database));
-  ASSAY_CHECK(database.set_schema_version(kSchemaVersion));
+  ASSAY_CHECK(database.set_schema_version(kVersionWithoutChecksums));
   return transaction.commit();
 }
 
-Status prepare_tables(Database& database, const std::filesystem::path& file, StoreMode mode) {
+// The version of a run's schema; 0 for a file without one. An error for anything else.
+Result<std::int64_t> version_if_any(Database& database, const std::filesystem::path& file) {
   ASSAY_TRY(const bool is_new_file, is_new(database));
-  if (is_new_file && mode == StoreMode::create) return create_tables(database);
-  ASSAY_TRY(const std::int64_t version, SqliteStore::checked_version(database, file));
-  return version == kSchemaVersion ? Status() : add_faults(database);
+  if (is_new_file) return 0;
+  return SqliteStore::checked_version(database, file);
+}
+
+// Checks a file before it is opened to write, which changes it. What another process has open is
+// refused later.
+Status check_untouched(const std::filesystem::path& file) {
+  std::error_code error;
+  if (!std::filesystem::exists(file, error) || std::filesystem::file_size(file, error) == 0) {
+    return {};
+  }
+  ASSAY_TRY(Database database, Database::open_to_read(file));
+  ASSAY_TRY([[maybe_unused]] const std::int64_t version, version_if_any(database, file));
+  return {};
+}
+
+// The run, only to be read; one without sums of faults is upgraded in memory.
+Result<Database> open_to_read(const std::filesystem::path& file) {
+  ASSAY_TRY(Database database, Database::open_to_read(file));
+  ASSAY_TRY(const std::int64_t version, version_if_any(database, file));
+  if (version == 0) return usage_error(file.string() + " holds no run yet");
+  if (version >= kVersionWithoutChecksums) return database;
+  ASSAY_TRY(Database upgraded, database.copy());
+  ASSAY_CHECK(add_faults(upgraded));
+  return upgraded;
+}
+
+Result<Database> open_to_write(const std::filesystem::path& file, StoreMode mode) {
+  ASSAY_CHECK(check_untouched(file));
+  ASSAY_TRY(
+      Database database,
+      Database::open(file, mode == StoreMode::create ? OpenMode::checked : OpenMode::existing));
+  ASSAY_TRY(const std::int64_t version, version_if_any(database, file));
+  if (version == 0) ASSAY_CHECK(create_tables(database));
+  if (version == kVersionWithoutFaults) ASSAY_CHECK(add_faults(database));
+  return database;
 }
 
 }  // namespace
@@ -103,7 +139,8 @@ Result<std::int64_t> SqliteStore::checked_version(Database& database,
                                                   const std::filesystem::path& file) {
   ASSAY_TRY(const std::int64_t application, database.read_integer("PRAGMA application_id"));
   if (application != kApplicationId) {
-    return usage_error(fmt::format("{} is not a run of assay; use another folder", file.string()));
+    return usage_error(
+        fmt::format("{} is not a run of assay; choose another --log_dir", file.string()));
   }
   ASSAY_TRY(const std::int64_t version, database.schema_version());
   if (version > kSchemaVersion) {
@@ -117,6 +154,9 @@ Result<std::int64_t> SqliteStore::checked_version(Database& database,
         fmt::format("{} was written by an assay that was never released (store version {}, this "
                     "assay knows {} and {}); use another folder",
                     file.string(), version, kVersionWithoutFaults, kSchemaVersion));
+  }
+  if (version > kVersionWithoutChecksums && !database.is_checked()) {
+    return fail(file.string() + " is damaged: its pages have lost their checksums");
   }
   return version;
 }
@@ -144,11 +184,10 @@ Result<std::unique_ptr<Store>> SqliteStore::open(const std::filesystem::path& fo
     return usage_error(
         fmt::format("{} holds no run of assay: it has no file {}", folder.string(), kFileName));
   }
-  const OpenMode how = mode == StoreMode::create ? OpenMode::create : OpenMode::existing;
-  ASSAY_TRY(Database database, Database::open(file, how));
-  ASSAY_CHECK(prepare_tables(database, file, mode));
+  ASSAY_TRY(Database database,
+            mode == StoreMode::read ? open_to_read(file) : open_to_write(file, mode));
   std::unique_ptr<SqliteStore> store(new SqliteStore(std::move(database), folder));
-  ASSAY_CHECK(store->prepare_statements());
+  if (mode != StoreMode::read) ASSAY_CHECK(store->prepare_statements());
   return store;
 }
 

@@ -15,9 +15,10 @@ namespace assay {
 class SqliteStore final : public Store {
  public:
   static constexpr std::string_view kFileName = "run.db";
-  static constexpr std::int64_t kSchemaVersion = 5;
-  static constexpr std::int64_t kVersionWithoutFaults = 4;  // open() upgrades it
-  // PRAGMA application_id of a run: "assa" in ASCII.
+  static constexpr std::int64_t kSchemaVersion = 6;
+  static constexpr std::int64_t kVersionWithoutChecksums = 5;  // of pages; the tables are the same
+  static constexpr std::int64_t kVersionWithoutFaults = 4;     // a writer upgrades it to 5
+  // "assa" in ASCII: tells a run of assay from any other SQLite file.
   static constexpr std::int64_t kApplicationId = 0x61737361;
 
   // Checks that the file is a run that this assay can read, and gives the version of its schema.
@@ -33,8 +34,8 @@ class SqliteStore final : public Store {
   // valid until the statement's next step. An error if the stored case is damaged.
   static Status read_finished(const Statement& row, int first, FinishedRow& read);
 
-  // Opens the run in `folder`, or creates one with StoreMode::create. An error if run.db is no run
-  // of assay or was written by a newer assay; the file then stays unchanged.
+  // Opens the run in `folder`, or begins one there. A folder whose run.db is no run of assay, or of
+  // a newer assay, is refused untouched. StoreMode::read writes nothing.
   static Result<std::unique_ptr<Store>> open(const std::filesystem::path& folder, StoreMode mode);
 
   Result<std::map<std::string, std::string>> properties() override;

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/fd.h"
+#include "base/json.h"
 
 namespace assay::timeline {
 namespace {
@@ -32,7 +33,8 @@ Result<Nanos> micros(const json& value) {
 Status apply_manifest(const std::filesystem::path& path, std::vector<MachineClock>& clocks) {
   ASSAY_TRY(const std::string text, read_file(path));
   try {
-    const json manifest = json::parse(text);
+    const json manifest = parse_json(text);
+    if (manifest.is_discarded()) return usage_error(path.string() + ": this is no JSON");
     if (manifest.at("version").get<int>() != 1) {
       return usage_error(fmt::format("{}: only version 1 is known", path.string()));
     }
@@ -217,8 +219,10 @@ Result<std::vector<ClockProbe>> read_probes(const std::filesystem::path& path) {
     ++line;
     if (end > at) {
       try {
-        const json entry = json::parse(text.begin() + static_cast<std::ptrdiff_t>(at),
-                                       text.begin() + static_cast<std::ptrdiff_t>(end));
+        const json entry = parse_json(std::string_view(text).substr(at, end - at));
+        if (entry.is_discarded()) {
+          return usage_error(fmt::format("{}:{}: this is no JSON", path.string(), line));
+        }
         probes.push_back({machine_name(entry.at("from")), machine_name(entry.at("to")),
                           entry.at("t1").get<Nanos>(), entry.at("t2").get<Nanos>(),
                           entry.at("t3").get<Nanos>(), entry.at("t4").get<Nanos>()});

@@ -7,8 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <filesystem>
+
+#include "base/log_cap.h"
 
 namespace assay {
 namespace {
@@ -36,6 +39,56 @@ class Files : public testing::Test {
   }
   fs::path folder_;
 };
+
+// What another user may have put at a name of ours.
+TEST_F(Files, ReplaceLinksAndPipesThatNobodyReads) {
+  ASSERT_TRUE(write_file(folder_ / "mine", "mine"));
+  fs::create_symlink(folder_ / "mine", folder_ / "link");
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0666), 0);
+  for (const char* name : {"link", "pipe"}) {
+    ASSERT_TRUE(write_file(folder_ / name, "new"));
+    EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(folder_ / name))) << name;
+    EXPECT_EQ(*read_file(folder_ / name), "new");
+  }
+  EXPECT_EQ(*read_file(folder_ / "mine"), "mine");
+}
+
+TEST_F(Files, GoToAPipeWithAReader) {
+  const fs::path pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0666), 0);
+  const Fd reader(::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  ASSERT_TRUE(write_file(pipe, "new"));
+  std::array<char, 8> got{};
+  EXPECT_EQ(::read(reader.get(), got.data(), got.size()), 3);
+  EXPECT_TRUE(fs::is_fifo(pipe));
+}
+
+TEST_F(Files, LogsAreNoLinksAndNoPipes) {
+  ASSERT_TRUE(write_file(folder_ / "mine", "mine"));
+  fs::create_symlink(folder_ / "mine", folder_ / "link");
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0666), 0);
+  const Fd reader(::open((folder_ / "pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  EXPECT_THAT(open_for_append(folder_ / "link").error().message, HasSubstr("it is a link"));
+  EXPECT_THAT(open_for_append(folder_ / "pipe").error().message, HasSubstr("no regular file"));
+  EXPECT_TRUE(open_for_append("/dev/null"));
+  EXPECT_TRUE(open_for_append(folder_ / "log"));
+}
+
+TEST_F(Files, ALogKeepsItsHeadAndItsTail) {
+  std::string text;
+  for (int line = 0; line < 1000; ++line) text += "line " + std::to_string(line) + "\n";
+  ASSERT_TRUE(write_file(folder_ / "a.log", text));
+  const Fd writer = *open_for_append(folder_ / "a.log");
+  ASSERT_TRUE(cap_logs(folder_, text.size()));
+  EXPECT_EQ(*read_file(folder_ / "a.log"), text);
+  ASSERT_TRUE(cap_logs(folder_, 400));
+  ASSERT_TRUE(write_all(writer.get(), std::as_bytes(std::span(std::string_view("after\n")))));
+  const std::string cut = *read_file(folder_ / "a.log");
+  EXPECT_TRUE(cut.starts_with("line 0\nline 1\n"));
+  EXPECT_TRUE(cut.ends_with("line 999\nafter\n"));
+  EXPECT_THAT(cut, HasSubstr("[assay: " + std::to_string(text.size() - 200) + " bytes were cut"));
+  EXPECT_LT(cut.size(), 300U);
+}
 
 TEST_F(Files, AreReplacedWholeAndLeaveNothingBeside) {
   const fs::path path = folder_ / "out";

@@ -51,6 +51,23 @@ TEST_F(SystemMemoryTest, TheOlderGroupsCountToo) {
   expect(1024, 0);
 }
 
+TEST_F(SystemMemoryTest, AJobOfSlurmHasTheLimitOfItsOwnGroup) {
+  write("proc/self/cgroup", "0::/system.slice/slurmstepd.scope/job_7/step_0\n");
+  write("sys/fs/cgroup/system.slice/slurmstepd.scope/job_7/memory.max", "1073741824\n");
+  write("sys/fs/cgroup/system.slice/slurmstepd.scope/job_7/memory.current", "536870912\n");
+  write("sys/fs/cgroup/system.slice/slurmstepd.scope/job_7/step_0/memory.max", "max\n");
+  write("sys/fs/cgroup/system.slice/slurmstepd.scope/job_8/memory.max", "1048576\n");
+  expect(1024, 512);
+}
+
+TEST_F(SystemMemoryTest, AJobOfSlurmInOlderGroupsToo) {
+  write("proc/self/cgroup", "5:cpu,cpuacct:/other\n4:memory:/slurm/uid_0/job_7\n");
+  write("sys/fs/cgroup/memory/slurm/uid_0/job_7/memory.limit_in_bytes", "1073741824\n");
+  write("sys/fs/cgroup/memory/slurm/uid_0/job_7/memory.usage_in_bytes", "0\n");
+  write("sys/fs/cgroup/memory/other/memory.limit_in_bytes", "1048576\n");
+  expect(1024, 1024);
+}
+
 TEST_F(SystemMemoryTest, NoLimitIsNone) {
   write("sys/fs/cgroup/memory.max", "max\n");
   write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");

@@ -86,5 +86,26 @@ TEST(Toml, RefusesOtherVersionsAndWhatIsNoToml) {
   EXPECT_THAT(error_of("version = 3\n[tables\n"), HasSubstr("file.toml:2: "));
 }
 
+// toml++ and its tables recurse: a deep key was a SIGSEGV.
+TEST(Toml, RefusesKeysOfManyParts) {
+  std::string deep = "a";
+  for (int i = 0; i < 100'000; ++i) deep += i % 2 == 0 ? ".a" : ".\"b\"";
+  EXPECT_EQ(error_of("version = 3\n" + deep + " = 1\n"),
+            "file.toml:2: a key has more than 16 parts");
+  EXPECT_THAT(error_of("version = 3\n[" + deep + "]\n"), HasSubstr(":2: a key has more than"));
+  EXPECT_THAT(error_of("version = 3\nx = {" + deep + " = 1}\n"), HasSubstr("a key has more than"));
+}
+
+TEST(Toml, TakesDotsWhereTheyAreNoParts) {
+  const std::string dots(50, '.');
+  const std::string text = "# " + dots + "\na = \"" + dots + "\"\nb = '" + dots +
+                           "'\nc = \"\"\"\n" + dots + "\"\n\"\"\"\nd =  + dots + \ne = \"\\\"" +
+                           dots + "\"\nf = \"\"\n";
+  EXPECT_TRUE(check_toml_keys(text, "file.toml"));
+  std::string numbers = "[";
+  for (int i = 0; i < 50; ++i) numbers += "1.5, ";
+  EXPECT_TRUE(check_toml_keys("a = " + numbers + "]", "file.toml"));
+}
+
 }  // namespace
 }  // namespace assay

@@ -1,5 +1,6 @@
 // Reading campaign files: TOML, and the YAML of PaddleAPITest's run.py.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -192,6 +193,23 @@ TEST_F(CampaignFile, ReplacesAnEarlierValueOfAnArgument) {
   campaign.engine_args = {{"timeout", "600", "c:1"}, {"num_gpus", "1", "c:2"}};
   set_engine_argument(campaign, {"timeout", "5", "--timeout"});
   EXPECT_THAT(words(campaign), ElementsAre(Pair("num_gpus", "1"), Pair("timeout", "5")));
+}
+
+// 430 bytes of aliases were 3 GB of copies.
+TEST_F(CampaignFile, YamlAliasesDoNotMultiply) {
+  std::string text = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 12; ++i) {
+    text += fmt::format("a{0}: &a{0} [*a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}]\n", i,
+                        i - 1);
+  }
+  EXPECT_THAT(refusal(text), HasSubstr("too many values"));
+}
+
+TEST_F(CampaignFile, DeepOnesAreRefused) {
+  EXPECT_THAT(refusal("a: " + std::string(100'000, '[')), HasSubstr("c.yaml:"));
+  std::string key = "a";
+  for (int i = 0; i < 100'000; ++i) key += ".a";
+  EXPECT_THAT(refusal("[" + key + "]\n", "c.toml"), HasSubstr("a key has more than 16 parts"));
 }
 
 }  // namespace

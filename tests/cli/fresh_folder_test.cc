@@ -48,5 +48,19 @@ TEST_F(FreshFolders, StayIfTheyExistedOrHoldTheLogThatExplainsTheError) {
   EXPECT_TRUE(exists("new"));
 }
 
+TEST_F(FreshFolders, AnOlderOneLosesWhatTheRunHasMadeInIt) {
+  std::filesystem::create_directories(root_ / "old");
+  const FreshFolder folder(root_ / "old");
+  std::filesystem::create_directories(root_ / "old" / "lanes");
+  std::filesystem::create_directories(root_ / "old" / "mine");
+  folder.discard({(root_ / "old" / "run.db").string() + " is not a run of assay"});
+  EXPECT_FALSE(exists("old/lanes"));
+  EXPECT_TRUE(exists("old/mine"));
+  const FreshFolder again(root_ / "old");
+  std::filesystem::create_directories(root_ / "old" / "lanes");
+  again.discard({"see " + (root_ / "old" / "lanes" / "server.log").string()});
+  EXPECT_TRUE(exists("old/lanes"));
+}
+
 }  // namespace
 }  // namespace assay

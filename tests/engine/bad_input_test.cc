@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -102,6 +103,7 @@ TEST(BadFolders, AForeignDatabaseIsLeftAlone) {
   const CliResult result = cli.call_api({"--api_config=" + kEcho});
   EXPECT_EQ(result.status.code, 2) << result.output;
   EXPECT_THAT(result.output, HasSubstr("is not a run of assay"));
+  EXPECT_FALSE(std::filesystem::exists(cli.run() / "lanes"));
 }
 
 TEST(BadFolders, LogsOfAnotherToolAreLeftAlone) {
@@ -219,6 +221,92 @@ TEST(BadFiles, AHugeCaseIsInvalidAndHarmsNoOther) {
   EXPECT_EQ(result.status.code, 1) << result.output;
   EXPECT_THAT(result.output, HasSubstr("cases.txt:1: the case is longer than 1 MiB"));
   EXPECT_EQ(cli.outcomes().size(), lines.size() - 1);
+}
+
+// What another user plants in a shared folder is replaced or refused, and never followed.
+TEST(BadFolders, PlantedFilesAreNotFollowed) {
+  Cli cli;
+  std::filesystem::create_directories(cli.run() / "lanes");
+  ASSERT_EQ(::mkfifo((cli.run() / "report.html").c_str(), 0666), 0);
+  ASSERT_TRUE(write_file(cli.folder() / "mine.txt", "mine"));
+  std::filesystem::create_symlink(cli.folder() / "mine.txt", cli.run() / "checkpoint.txt");
+  CliResult result = cli.call_api({"--api_config=" + kEcho});
+  EXPECT_EQ(result.status.code, 0) << result.output;
+  EXPECT_TRUE(
+      std::filesystem::is_regular_file(std::filesystem::symlink_status(cli.run() / "report.html")));
+  EXPECT_EQ(read_file(cli.folder() / "mine.txt"), "mine");
+  for (const char* log : {"slot0.log", "server-paddle.log"}) {
+    std::filesystem::remove_all(cli.run());
+    std::filesystem::create_directories(cli.run() / "lanes");
+    std::filesystem::create_symlink(cli.folder() / "mine.txt", cli.run() / "lanes" / log);
+    result = cli.call_api({"--api_config=" + kEcho});
+    EXPECT_EQ(result.status.code, 3) << result.output;
+    EXPECT_THAT(result.output, HasSubstr(std::string(log) + ": it is a link"));
+    EXPECT_EQ(read_file(cli.folder() / "mine.txt"), "mine");
+  }
+}
+
+TEST(BadEnvironment, AFullOutputIsTrouble) {
+  Cli cli;
+  cli.call_api({"--api_config=" + kEcho});
+  for (const std::string command : {"report run", "report run --json", "--help"}) {
+    const CliResult result =
+        cli.call_program({"sh", "-c", std::string(ASSAY_PROGRAM) + " " + command + " >/dev/full"});
+    EXPECT_EQ(result.status.code, 3) << command << result.output;
+    EXPECT_THAT(result.output, HasSubstr("cannot write to the standard output")) << command;
+  }
+}
+
+TEST(BadEnvironment, AFileLimitIsAnErrorLine) {
+  Cli cli;
+  std::vector<std::string> lines;
+  for (int size = 1; size <= 3000; ++size) {
+    lines.push_back("paddle.fake.echo(Tensor([" + std::to_string(size) + "], \"float32\"))");
+  }
+  std::vector<std::string> argv{"sh", "-c", "ulimit -f 200; exec \"$@\"", "sh", ASSAY_PROGRAM};
+  for (const std::string& word : cli.api({"--api_config_file=" + cli.write_cases(lines)})) {
+    argv.push_back(word);
+  }
+  const CliResult result = cli.call_program(argv);
+  EXPECT_EQ(result.status.code, 3) << result.status.describe() << result.output;
+  EXPECT_THAT(result.output, HasSubstr("ulimit -f"));
+}
+
+TEST(BadEnvironment, TooFewAddressesAreSaidAtOnce) {
+  Cli cli;
+  std::vector<std::string> argv{"sh", "-c", "ulimit -v 8000000; exec \"$@\"", "sh", ASSAY_PROGRAM};
+  for (const std::string& word : cli.api({"--api_config=" + kEcho})) argv.push_back(word);
+  const CliResult result = cli.call_program(argv);
+  EXPECT_EQ(result.status.code, 2) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("ulimit -v unlimited"));
+}
+
+TEST(BadFolders, ALinkThatEndsInItselfIsNoBug) {
+  Cli cli;
+  std::filesystem::create_symlink("run", cli.run());
+  for (const CliResult& result :
+       {cli.call_api({"--api_config=" + kEcho}), cli.call({"report", "run"})}) {
+    EXPECT_NE(result.status.code, 0);
+    EXPECT_THAT(result.output, HasSubstr("Too many levels of symbolic links"));
+    EXPECT_THAT(result.output, ::testing::Not(HasSubstr("a bug in assay")));
+  }
+}
+
+// A disk that cannot be written to; root may write wherever it is allowed at all.
+TEST(BadFolders, AReportNeedsNoRightToWrite) {
+  Cli cli;
+  std::filesystem::create_directories(cli.run());
+  if (::mount("assay", cli.run().c_str(), "tmpfs", 0, "size=64m") != 0) {
+    GTEST_SKIP() << "needs the right to mount a small tmpfs (root)";
+  }
+  cli.call_api({"--api_config=" + kEcho});
+  ASSERT_EQ(::mount("assay", cli.run().c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, "size=64m"), 0);
+  const CliResult result = cli.call({"report", "run"});
+  EXPECT_EQ(result.status.code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("1  pass"));
+  const CliResult again = cli.call_api({"--api_config=" + kEcho});
+  EXPECT_THAT(again.output, HasSubstr("you may not write to it"));
+  ::umount2(cli.run().c_str(), MNT_DETACH);
 }
 
 // A small file system that fills up in the middle of a run.

@@ -212,6 +212,14 @@ TEST(Annotations, GithubTakesLinesAndColons) {
   EXPECT_TRUE(github_annotations(known_findings_in(run), places, true).starts_with("::notice "));
 }
 
+TEST(Annotations, GithubTakesNoCommandOfACase) {
+  StoredRun run;
+  add(run, "paddle.f(1)", raises("a\n::stop-commands::x\x1b[2J\xE2\x80\xAE"));
+  const std::string lines = github_annotations(findings_in(run), {}, false);
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 1) << lines;
+  EXPECT_THAT(lines, HasSubstr("stop-commands::x\\u001b[2J\\u202e"));
+}
+
 // By SARIF 2.1.0: what sections 3.13 to 3.28 require of the objects that are used.
 TEST(Annotations, SarifHasWhatTheStandardRequires) {
   StoredRun run;

@@ -6,6 +6,8 @@
 
 #include "base/atomic_file.h"
 #include "report/baseline.h"
+#include "report/csv.h"
+#include "report/findings.h"
 #include "report/junit.h"
 #include "report/run_report.h"
 #include "report/text_logs.h"
@@ -162,6 +164,29 @@ TEST(Report, TextLogsHaveEngineV2sNames) {
   EXPECT_THAT(in_order, HasSubstr("[mismatch] " + std::string(kNasty) + "\n  id: " +
                                   format_case_id(case_id(kNasty)) + "\n  kind: shape, value\n"));
   EXPECT_THAT(in_order, HasSubstr("a&b.txt:7 [invalid]"));
+}
+
+// A stored text may hold what no judge of ours writes.
+TEST(Report, ACaseIsOneLineOfALog) {
+  StoredRun run;
+  run.add("paddle.f(1)", {Outcome::crash, 0, 0, "", "a\n2026-01-01 00:00:00 [pass] b\x1b[2J\rc"});
+  ASSERT_TRUE(export_text_logs(run.store(), run.folder().path()));
+  const std::string log = StoredRun::must(read_file(run.folder() / "log_inorder.log"));
+  EXPECT_THAT(log, HasSubstr("  message: a\\n2026-01-01 00:00:00 [pass] b\\u001b[2J\\u000dc\n"));
+  const auto findings = StoredRun::must(findings_of(run.store(), nullptr));
+  const std::string table = findings_table(findings, false);
+  EXPECT_THAT(table, Not(HasSubstr("\n2026-01-01"))) << table;
+}
+
+// RFC 4180 for quotes; OWASP's list of characters that begin a formula.
+TEST(Report, ACellIsNoFormula) {
+  EXPECT_EQ(csv_field("=cmd|' /C calc'!A0"), "'=cmd|' /C calc'!A0");
+  EXPECT_EQ(csv_field("@SUM(1,2)"), "\"'@SUM(1,2)\"");
+  EXPECT_EQ(csv_field("-1+1"), "'-1+1");
+  EXPECT_EQ(csv_field("+1"), "'+1");
+  EXPECT_EQ(csv_field("\t=1"), "'\t=1");
+  EXPECT_EQ(csv_field("a\n=b \"c\""), "\"a\\n=b \"\"c\"\"\"");
+  EXPECT_EQ(csv_field("paddle.abs(1)"), "paddle.abs(1)");
 }
 
 // A shell gives the program exactly the case, quotes and all.

@@ -124,6 +124,25 @@ TEST(Repro, WhatNoDiskHoldsIsAnError) {
   EXPECT_THAT(repro.error().message, HasSubstr("does not fit on any disk"));
 }
 
+TEST(Repro, AFailedTestThatNoDiskHoldsIsNoted) {
+  StoredRun run;
+  run.add_filled(R"(paddle.abs(Tensor([4611686018427387904, 4], "int8")))", {});
+  run.add_filled(R"(paddle.exp(Tensor([1200000000], "int8")))", {});
+  run.add_filled(R"(paddle.neg(Tensor([2], "int8")))", {});
+  std::vector<std::string> notes;
+  const auto note = [&](const std::string& line) { notes.push_back(line); };
+  ASSERT_TRUE(write_failed_tests(run.store(), run.folder().path(), note));
+  ASSERT_THAT(notes, SizeIs(2));
+  EXPECT_THAT(notes[0], HasSubstr("no room for test_paddle_abs_"));
+  EXPECT_THAT(notes[1], HasSubstr("no room for test_paddle_exp_"));
+  std::size_t written = 0;
+  for (const auto& each : std::filesystem::directory_iterator(run.folder() / "failed_tests")) {
+    EXPECT_TRUE(std::filesystem::exists(each.path() / "x0.bin"));
+    ++written;
+  }
+  EXPECT_EQ(written, 1U);
+}
+
 TEST(ReproScript, ArgumentsArePythonLiterals) {
   const std::string script = script_of(
       R"(paddle.f(Tensor([2], "float32"), list[1, -2.0, 1e30], tuple(True,), tuple(), slice(None, Tensor([1], "int64"), -1), Ellipsis, nan, -math.inf, complex(0.5, -2.0), 123456789012345678901234567890, Dtype(bfloat16), type(int), name="a\"b\\\n'", other=None))");

@@ -25,7 +25,14 @@ TEST(PostgresErrors, SayWhatToDo) {
             "the database: ERROR:  column \"x\" does not exist");
 }
 
-TEST_F(Postgres, AMissingSchemaOrDatabaseIsReportedWithAdvice) {
+// As tables whose version was deleted, or a schema that holds only a table of this name.
+TEST(PostgresErrors, TablesThatLackARowAreNamed) {
+  const pqxx::unexpected_rows raised("Expected 1 row(s) of data from query, got 0.");
+  EXPECT_THAT(postgres::database_error(raised).message,
+              HasSubstr("lack a row; drop the schema, or name another"));
+}
+
+TEST_F(Postgres, ASchemaOrADatabaseThatIsNotThereIsSaidWithWhatToDo) {
   const auto refusal = [](const std::string& address) {
     const auto store = PostgresStore::open(address, StoreMode::create);
     return store ? "taken" : store.error().message;

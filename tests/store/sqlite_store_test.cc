@@ -321,8 +321,8 @@ TEST(SqliteStore, ANewerRunIsRefusedUntouched) {
   const Folder folder;
   EXPECT_THAT(opening_says(folder,
                            "CREATE TABLE x (a); PRAGMA application_id = 0x61737361; "
-                           "PRAGMA user_version = 6"),
-              HasSubstr("written by a newer assay (store version 6"));
+                           "PRAGMA user_version = 7"),
+              HasSubstr("written by a newer assay (store version 7"));
 }
 
 TEST(SqliteStore, AForeignDatabaseIsRefusedUntouched) {

@@ -35,6 +35,32 @@ TEST(Pickle, ReadsPlainData) {
                   "cos\nsystem\n."));
 }
 
+// JSON's copies and texts recurse: a deep pickle was a SIGSEGV.
+TEST(Pickle, ADeepOneIsRefused) {
+  for (const char* container : {"\x85", "]"}) {
+    const bool tuple = container[0] != ']';
+    std::string bytes = "\x80\x02" + std::string(tuple ? "N" : std::string(100'000, ']'));
+    bytes += std::string(100'000, tuple ? '\x85' : 'a');
+    EXPECT_FALSE(read_pickle(bytes + "."));
+  }
+}
+
+// A text that is recalled is a copy: 400 kB could be 10 GB.
+TEST(Pickle, AFewBytesAreNotMuchMemory) {
+  std::string bytes = "\x80\x02](X";
+  const std::string text(100'000, 'x');
+  bytes += std::string("\xa0\x86\x01\x00", 4) + text + std::string("q\x01", 2);
+  for (int i = 0; i < 150'000; ++i) bytes += "h\x01";
+  EXPECT_FALSE(read_pickle(bytes + "e."));
+  // Names that Python's pickle recalls as often as a dump has records.
+  std::string names = "\x80\x02](X";
+  names += std::string("\x05\x00\x00\x00", 4) + "names" + std::string("q\x01", 2);
+  for (int i = 0; i < 150'000; ++i) names += "h\x01";
+  const auto data = read_pickle(names + "e.");
+  ASSERT_TRUE(data) << data.error().message;
+  EXPECT_EQ(data->size(), 150'001U);
+}
+
 std::string entry(int sequence, const char* name, const char* state) {
   return fmt::format(
       R"({{"record_id":{0},"pg_id":0,"process_group":["0","default_pg"],"collective_seq_id":{0},"p2p_seq_id":0,"op_id":{0},"profiling_name":"{1}","time_created_ns":1000,"state":"{2}","is_p2p":false}})",

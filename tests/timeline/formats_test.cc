@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -58,6 +59,20 @@ class Formats : public testing::Test {
   }
   TempFolder folder_;
 };
+
+TEST_F(Formats, AnUnpackedCopyHasNoNameAndALimit) {
+  const auto packed = test::write(folder_ / "a.gz", gzip("what is packed"));
+  const auto copy = open_unpacked(packed);
+  ASSERT_TRUE(copy) << copy.error().message;
+  struct stat found {};
+  ASSERT_EQ(::fstat(copy->get(), &found), 0);
+  EXPECT_EQ(found.st_nlink, 0U);
+  EXPECT_EQ(found.st_size, 14);
+  const auto bomb = test::write(folder_ / "b.gz", gzip(std::string(100 << 20, '\0')));
+  const auto refused = open_unpacked(bomb);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("more than 100 times as large"));
+}
 
 TEST_F(Formats, GzipAndZstdAreToldFromTheirBytes) {
   const std::string text = trace_of(kernel("a") + "," + kernel("b"));

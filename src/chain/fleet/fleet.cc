@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +13,7 @@
 #include "base/fd.h"
 #include "base/interrupts.h"
 #include "base/secret.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "chain/params/words.h"
 
@@ -79,7 +79,7 @@ struct Node {
 };
 
 void print_line(const std::string& prefix, std::string_view line) {
-  std::cout << prefix << line << '\n' << std::flush;
+  show_line(stdout, prefix + std::string(line));
 }
 
 }  // namespace

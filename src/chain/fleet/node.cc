@@ -10,11 +10,11 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <iostream>
 #include <memory>
 #include <optional>
 
 #include "base/interrupts.h"
+#include "base/terminal.h"
 #include "chain/fleet/fleet.h"
 #include "chain/results/node_record.h"
 
@@ -98,7 +98,7 @@ class NodeRun {
     record_.framework = results::framework_of(command.argv.front());
     record_.gpu_model = results::gpu_model_of(task_.environment, task_.gloo);
     record_.state = "running";
-    std::cout << results::node_line(record_) << '\n' << std::flush;
+    show_line(stdout, results::node_line(record_));
     command.environment = task_.environment;
     command.environment.push_back(
         fmt::format("{}={}", task_.gloo ? "GLOO_SOCKET_IFNAME" : "NCCL_SOCKET_IFNAME", interface));
@@ -107,7 +107,7 @@ class NodeRun {
     command.guard = &guard_;
     auto started = stage::StageRun::start(command, stage::Limits{}, [this](std::string_view line) {
       symptom_ = symptom_ || is_symptom(line);
-      std::cout << line << '\n' << std::flush;
+      show_line(stdout, line);
     });
     if (!started) return tell(started.error().message);
     training_ = std::make_unique<stage::StageRun>(std::move(*started));
@@ -141,7 +141,7 @@ class NodeRun {
     muster_.announce(own);
     // A node that was ended because of another node has not failed.
     record_.state = own.status.ok() ? "passed" : stopped_ || ended_ ? "interrupted" : "failed";
-    std::cout << results::node_line(record_) << '\n' << std::flush;
+    show_line(stdout, results::node_line(record_));
     // Wait for the others' ends, so that rank 0 can name the machine to blame.
     const stage::Seconds until = muster_.watched() + task_.options.muster.lost;
     while (!muster_.all_ended() && muster_.watched() < until && !ended()) {
@@ -170,7 +170,7 @@ class NodeRun {
   }
 
   Result<int> tell(const std::string& word) {
-    std::cout << kFleetWord << word << '\n' << std::flush;
+    show_line(stdout, std::string(kFleetWord) + word);
     return 1;
   }
 

@@ -6,9 +6,10 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
+#include <initializer_list>
 #include <map>
 #include <optional>
-#include <regex>
+#include <tuple>
 
 #include "base/text.h"
 #include "chain/params/nearest_key.h"
@@ -25,6 +26,72 @@ std::optional<int> whole_number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+// Machines and cards of a text such as N1C8.
+std::optional<std::pair<int, int>> devices_of(std::string_view text) {
+  if (!text.starts_with('N')) return std::nullopt;
+  const std::string_view machines = text.substr(1, digits_at_front(text.substr(1)));
+  const std::string_view rest = text.substr(1 + machines.size());
+  if (!rest.starts_with('C')) return std::nullopt;
+  const std::string_view cards = rest.substr(1);
+  if (machines.starts_with('0') || cards.starts_with('0')) return std::nullopt;
+  if (machines.empty() || cards.empty() || digits_at_front(cards) != cards.size()) {
+    return std::nullopt;
+  }
+  return std::pair{whole_number(machines).value_or(1), whole_number(cards).value_or(1)};
+}
+
+// Takes one of the words off the front.
+bool take_one(std::string_view& text, std::initializer_list<std::string_view> words) {
+  for (const std::string_view word : words) {
+    if (!text.starts_with(word)) continue;
+    text.remove_prefix(word.size());
+    return true;
+  }
+  return false;
+}
+
+// Precisions with levels: `amp_fp16` and `pure_fp16O2` of transformers, `o2` of gpt_auto.
+bool is_precision(std::string_view text) {
+  const auto take_level = [&text] { return take_one(text, {"O0", "O1", "O2", "O3"}); };
+  const bool prefixed = take_one(text, {"amp_", "pure_"});
+  if (take_one(text, {"fp32", "fp16", "bf16", "fp8"}) || (!prefixed && take_one(text, {"amp"}))) {
+    take_level();
+    return text.empty();
+  }
+  return !prefixed && (take_level() || take_one(text, {"o0", "o1", "o2", "o3"})) && text.empty();
+}
+
+// N of the first `no_update_duration" -ge N`.
+std::optional<int> silence_in(std::string_view text) {
+  constexpr std::string_view kName = "no_update_duration";
+  for (std::size_t at = text.find(kName); at != std::string_view::npos; at = text.find(kName)) {
+    text.remove_prefix(at + kName.size());
+    take_one(text, {"\""});
+    if (!take_one(text, {" -ge "})) continue;
+    const std::size_t digits = digits_at_front(text);
+    if (digits > 0) return whole_number(text.substr(0, digits)).value_or(0);
+  }
+  return std::nullopt;
+}
+
+// Seconds of the first line `timeout N[smh] …`.
+std::optional<int> timeout_in(std::string_view text) {
+  for (std::size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n')) {
+    text.remove_prefix(at + 1);
+    std::string_view line = text.substr(0, text.find('\n'));
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    if (!take_one(line, {"timeout "})) continue;
+    const std::string_view number = line.substr(0, digits_at_front(line));
+    line.remove_prefix(number.size());
+    const int unit = line.starts_with("s ")   ? 1
+                     : line.starts_with("m ") ? 60
+                     : line.starts_with("h ") ? 3600
+                                              : 0;
+    if (!number.empty() && unit > 0) return unit * whole_number(number).value_or(0);
+  }
+  return std::nullopt;
 }
 
 // Evaluates `_set_params` of run_benchmark.sh for a launch.
@@ -198,23 +265,18 @@ class RunReader {
 
   void check_values() {
     LaunchScript& script = out_.script;
-    static const std::regex kDevices("N([1-9][0-9]*)C([1-9][0-9]*)");
-    std::smatch match;
-    if (!std::regex_match(script.device_num, match, kDevices)) {
+    const auto devices = devices_of(script.device_num);
+    if (!devices) {
       wrong("device_num",
             fmt::format("expected machines and cards such as N1C8, found `{}`", script.device_num));
       return;
     }
-    script.machines = whole_number(match[1].str()).value_or(1);
-    script.cards = whole_number(match[2].str()).value_or(1);
+    std::tie(script.machines, script.cards) = *devices;
     if (script.cards % script.machines != 0) {
       wrong("device_num", fmt::format("{} cards cannot be shared equally by {} machines",
                                       script.cards, script.machines));
     }
-    // Levels of mixed precision: `amp_fp16` and `pure_fp16` of transformers, `o2` of gpt_auto.
-    static const std::regex kPrecision(
-        "((amp_|pure_)?(fp32|fp16|bf16|fp8)|amp)(O[0-3])?|[oO][0-3]");
-    if (!std::regex_match(script.fp_item, kPrecision)) {
+    if (!is_precision(script.fp_item)) {
       constexpr std::array<std::string_view, 4> kUsual{"fp32", "fp16", "bf16", "fp8"};
       wrong("fp_item", fmt::format("expected fp32, fp16 or bf16, found `{}`; the nearest is `{}`",
                                    script.fp_item, nearest_word(script.fp_item, kUsual)));
@@ -225,24 +287,15 @@ class RunReader {
             fmt::format("expected a batch size, found `{}`", script.batch_size));
     }
     const std::string folder = fs::path(script.path).parent_path().filename().string();
-    if (std::regex_match(folder, kDevices) && folder != script.device_num) {
+    if (devices_of(folder) && folder != script.device_num) {
       wrong("device_num",
             fmt::format("the file is in {}, but trains on {}", folder, script.device_num), true);
     }
   }
 
   void read_limits() {
-    const std::string text(text_);
-    std::smatch match;
-    static const std::regex kSilence("no_update_duration\"? -ge ([0-9]+)");
-    if (std::regex_search(text, match, kSilence)) {
-      out_.script.silence_seconds = whole_number(match[1].str()).value_or(0);
-    }
-    static const std::regex kTimeout("\n[ \t]*timeout ([0-9]+)([smh]) ");
-    if (std::regex_search(text, match, kTimeout)) {
-      const int unit = match[2] == "s" ? 1 : match[2] == "m" ? 60 : 3600;
-      out_.script.limit_seconds = unit * whole_number(match[1].str()).value_or(0);
-    }
+    out_.script.silence_seconds = silence_in(text_).value_or(out_.script.silence_seconds);
+    out_.script.limit_seconds = timeout_in(text_).value_or(out_.script.limit_seconds);
   }
 
   std::string_view text_;

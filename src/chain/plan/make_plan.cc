@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <regex>
+#include <array>
+#include <cctype>
+#include <string_view>
 
 #include "base/text.h"
 #include "chain/params/nearest_key.h"
@@ -42,25 +44,47 @@ Status check_device(const params::Layout& layout, const std::string& device) {
                                  layout.name, layout.suite->name, fmt::join(devices, ", ")));
 }
 
+bool is_number(std::string_view text) {
+  return !text.empty() && digits_at_front(text) == text.size();
+}
+
+// The number of at most `most` digits without leading zero; 0 if the text is none.
+int count_in(std::string_view text, std::size_t most) {
+  if (!is_number(text) || text.size() > most || text.starts_with('0')) return 0;
+  return std::stoi(std::string(text));
+}
+
+// Whether it is MODEL_bsN_PRECISION_MODE_DEVICES. As bash reads it: parts between `_`.
+bool is_training(std::string_view text) {
+  constexpr std::array<std::string_view, 7> kPrecisions{"fp32", "fp16",    "bf16",    "amp",
+                                                        "null", "ampfp16", "purefp16"};
+  const std::vector<std::string> parts = split_at(text, '_');
+  if (parts.size() != 5) return false;
+  const bool good_model = parts[0] == "dynamic" || parts[0] == "dynamicTostatic";
+  const bool good_batch =
+      parts[1].starts_with("bs") && count_in(std::string_view(parts[1]).substr(2), 7) > 0;
+  const bool good_mode = !parts[3].empty() && std::ranges::all_of(parts[3], [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-';
+  });
+  const std::string_view devices = parts[4];
+  const std::size_t cut = std::min(devices.find('C'), devices.size() - 1);
+  if (!good_model || !good_batch || !good_mode || !devices.starts_with('N')) return false;
+  if (std::ranges::find(kPrecisions, parts[2]) == kPrecisions.end()) return false;
+  const int machines = count_in(devices.substr(1, cut - 1), 3);
+  const int cards = count_in(devices.substr(cut + 1), 4);
+  return machines > 0 && cards > 0 && cards % machines == 0;
+}
+
 // Checks the third argument: the training of benchmark_train, else CUDA_VISIBLE_DEVICES.
 Status check_third(const std::string& mode, const std::string& third) {
   if (third.empty()) return {};
   if (mode != "benchmark_train") {
-    static const std::regex kGpus("[0-9]+(,[0-9]+)*");
-    if (std::regex_match(third, kGpus)) return {};
+    const std::vector<std::string> gpus = split_at(third, ',');
+    if (std::ranges::all_of(gpus, is_number)) return {};
     return usage_error(fmt::format(
         "the argument after {}: expected GPU numbers such as 0 or 0,1, found `{}`", mode, third));
   }
-  // As bash reads it: parts between `_`.
-  static const std::regex kWhat(
-      "(dynamic|dynamicTostatic)_bs[1-9][0-9]{0,6}_(fp32|fp16|bf16|amp|ampfp16|purefp16|null)_"
-      "[A-Za-z0-9-]+_N([1-9][0-9]{0,2})C([1-9][0-9]{0,3})");
-  std::smatch match;
-  if (third == "dynamicTostatic") return {};
-  if (std::regex_match(third, match, kWhat) &&
-      std::stoi(match[4].str()) % std::stoi(match[3].str()) == 0) {
-    return {};
-  }
+  if (third == "dynamicTostatic" || is_training(third)) return {};
   return usage_error(
       fmt::format("the argument after benchmark_train: expected MODEL_bsN_PRECISION_MODE_DEVICES "
                   "such as dynamic_bs8_fp32_DP_N1C1 (MODEL: dynamic or dynamicTostatic; DEVICES: "

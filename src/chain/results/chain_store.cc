@@ -86,7 +86,8 @@ Result<ChainStore> ChainStore::open(const std::filesystem::path& path, OpenMode 
       return fail(
           fmt::format("cannot create the folder of {}: {}", path.string(), error.message()));
   }
-  ASSAY_TRY(Database database, Database::open(path, mode));
+  ASSAY_TRY(Database database,
+            mode == OpenMode::existing ? Database::open_to_read(path) : Database::open(path, mode));
   ASSAY_TRY(const std::int64_t version, database.schema_version());
   if (version == 0 && mode == OpenMode::create) {
     // In one transaction, because tables without a version could not be opened again.

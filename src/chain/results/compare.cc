@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/text.h"
 
 namespace assay::chain::results {
@@ -79,7 +80,7 @@ Finding finding(bool good, std::string text) {
 
 std::vector<double> numbers_of(std::string_view text) {
   std::vector<double> numbers;
-  const nlohmann::json json = nlohmann::json::parse(trimmed(text), nullptr, false);
+  const nlohmann::json json = parse_json(trimmed(text));
   if (!json.is_discarded()) {
     flatten(json, numbers);
     return numbers;

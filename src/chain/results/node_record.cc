@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/process.h"
 #include "device/nvml.h"
 
@@ -87,7 +88,7 @@ std::string node_line(const NodeRecord& record) {
 
 std::optional<NodeRecord> read_node_line(std::string_view line) {
   if (!line.starts_with(kNodeWord)) return std::nullopt;
-  const nlohmann::json json = nlohmann::json::parse(line.substr(kNodeWord.size()), nullptr, false);
+  const nlohmann::json json = parse_json(line.substr(kNodeWord.size()));
   if (!json.is_object()) return std::nullopt;
   const auto text = [&](const char* name) {
     const auto found = json.find(name);

@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <regex>
 #include <span>
 #include <vector>
 
@@ -81,11 +80,12 @@ double to_thousandths(double value) {
 
 // The record's name for the mode of the run.
 std::string mode_of(const std::string& run_mode) {
-  static const std::regex kHybrid("DP.-MP.-PP.");
-  const bool together =
-      std::regex_search(run_mode, kHybrid, std::regex_constants::match_continuous) ||
-      run_mode.find("DP_MoE_C") != std::string::npos ||
-      run_mode.find("Sharding_MoE_C") != std::string::npos;
+  const auto has = [&](std::size_t at, std::string_view part) {
+    return run_mode.size() > at + part.size() && run_mode.compare(at, part.size(), part) == 0;
+  };
+  const bool hybrid = has(0, "DP") && has(3, "-MP") && has(7, "-PP");  // DP8-MP4-PP2…
+  const bool together = hybrid || run_mode.find("DP_MoE_C") != std::string::npos ||
+                        run_mode.find("Sharding_MoE_C") != std::string::npos;
   return together ? "Collective" : run_mode;
 }
 

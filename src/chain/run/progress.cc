@@ -4,11 +4,17 @@
 
 #include <algorithm>
 
+#include "base/terminal.h"
+#include "base/text.h"
+#include "base/utf8.h"
+
 namespace assay::chain::run {
 
 void Progress::clear() {
   if (out_ == nullptr || shown_ == 0) return;
-  fmt::print(out_, "\r{:{}}\r", "", shown_);
+  std::fputs("\r", out_);
+  show(out_, "{:{}}", "", shown_);
+  std::fputs("\r", out_);
   std::fflush(out_);
   shown_ = 0;
 }
@@ -16,7 +22,7 @@ void Progress::clear() {
 void Progress::note(const std::string& text) {
   if (out_ == nullptr) return;
   clear();
-  fmt::print(out_, "{}\n", text);
+  show(out_, "{}\n", text);
   std::fflush(out_);
 }
 
@@ -34,9 +40,11 @@ void Progress::finished(const plan::Stage& stage, const stage::Outcome& outcome)
 void Progress::tick(const std::string& running) {
   if (out_ == nullptr || !live_) return;
   constexpr std::size_t kWidest = 110;
-  std::string line = fmt::format("[{}/{}] {}", done_, total_, running);
+  std::string line = one_line(fmt::format("[{}/{}] {}", done_, total_, running));
   line.resize(std::min(line.size(), kWidest));
-  fmt::print(out_, "\r{:{}}", line, std::max(shown_, line.size()));
+  line.resize(find_bad_byte(line));  // no half of a character
+  std::fputs("\r", out_);
+  show(out_, "{:{}}", line, std::max(shown_, line.size()));
   std::fflush(out_);
   shown_ = std::max(shown_, line.size());
 }

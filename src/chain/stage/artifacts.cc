@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
+
 namespace assay::chain::stage {
 namespace {
 
@@ -71,7 +73,7 @@ std::string marks_to_json(const FileMarks& marks) {
 
 FileMarks marks_from_json(const std::string& text) {
   FileMarks marks;
-  const nlohmann::json list = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json list = parse_json(text);
   if (!list.is_array()) return marks;
   for (const nlohmann::json& entry : list) {
     if (!entry.is_object() || !entry.contains("path")) return {};

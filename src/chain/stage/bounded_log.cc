@@ -15,8 +15,7 @@ Result<BoundedLog> BoundedLog::create(const std::string& path, std::uint64_t hea
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
   if (error) return fail(fmt::format("cannot create the folder of {}: {}", path, error.message()));
   BoundedLog log;
-  log.file_ = Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (!log.file_) return errno_error("cannot write " + path);
+  ASSAY_TRY(log.file_, open_output(path, O_WRONLY | O_TRUNC));
   log.path_ = path;
   log.head_ = head;
   log.tail_ = tail;

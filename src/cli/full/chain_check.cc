@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "base/terminal.h"
 #include "chain/params/launch_script.h"
 #include "chain/params/params.h"
 #include "chain/plan/launch_plan.h"
@@ -26,13 +27,13 @@ using CheckTable = std::map<std::pair<std::string, std::string>, CheckCount>;
 
 void print_table(const CheckTable& table) {
   CheckCount all;
-  fmt::print("{:<18} {:<18} {:>6} {:>8}\n", "suite", "kind", "good", "refused");
+  show(stdout, "{:<18} {:<18} {:>6} {:>8}\n", "suite", "kind", "good", "refused");
   for (const auto& [name, count] : table) {
-    fmt::print("{:<18} {:<18} {:>6} {:>8}\n", name.first, name.second, count.good, count.refused);
+    show(stdout, "{:<18} {:<18} {:>6} {:>8}\n", name.first, name.second, count.good, count.refused);
     all.good += count.good;
     all.refused += count.refused;
   }
-  fmt::print("{:<37} {:>6} {:>8}\n", "all", all.good, all.refused);
+  show(stdout, "{:<37} {:>6} {:>8}\n", "all", all.good, all.refused);
 }
 
 // A launching script, as one file of the table.
@@ -70,14 +71,14 @@ Result<int> check(const CheckArguments& arguments) {
         params::is_launch_script(file)
             ? check_launch(file)
             : params::check_file({file, arguments.dialect.name, dialects});
-    if (!checked.told.empty()) fmt::print(stderr, "{}\n", checked.told);
+    if (!checked.told.empty()) show(stderr, "{}\n", checked.told);
     CheckCount& count = table[{checked.suite, checked.kind}];
     if (checked.good) {
       ++count.good;
-      fmt::print("{}: good ({} of {}; modes {})\n", file, checked.kind, checked.suite,
-                 checked.modes);
+      show(stdout, "{}: good ({} of {}; modes {})\n", file, checked.kind, checked.suite,
+           checked.modes);
       if (arguments.files.size() == 1 && params::is_launch_script(file)) {
-        fmt::print("{}", plan::describe_launch(params::read_launch(file).script));
+        show(stdout, "{}", plan::describe_launch(params::read_launch(file).script));
       }
     } else {
       ++count.refused;

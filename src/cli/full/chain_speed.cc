@@ -7,6 +7,7 @@
 
 #include "base/atomic_file.h"
 #include "base/fd.h"
+#include "base/terminal.h"
 #include "cli/exit_code.h"
 
 namespace assay::cli::full {
@@ -50,12 +51,11 @@ Result<int> speed(const SpeedArguments& arguments) {
     if (!folder.empty()) std::filesystem::create_directories(folder, error);
     ASSAY_CHECK(write_file(question.speed_log_file, record.json));
   }
-  fmt::print("{}\n", record.json);
+  show(stdout, "{}\n", record.json);
   if (record.kept > 0) return kAllGood;
-  fmt::print(
-      stderr,
-      "{}: found {} speeds after `{}`, which are too few: look at --keyword and --skip_steps\n",
-      question.filename, record.seen, question.keyword);
+  show(stderr,
+       "{}: found {} speeds after `{}`, which are too few: look at --keyword and --skip_steps\n",
+       question.filename, record.seen, question.keyword);
   return kSomeFailed;
 }
 

@@ -17,6 +17,7 @@
 #include "base/atomic_file.h"
 #include "base/fd.h"
 #include "base/process.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "chain/fleet/fleet.h"
 #include "chain/params/launch_script.h"
@@ -280,8 +281,8 @@ Result<plan::Plan> planned_launch(const RunArguments& arguments) {
   const params::ReadLaunch read = params::read_launch(arguments.file, ".");
   const std::string told = params::describe(read.problems);
   if (!read.good()) return usage_error(told);
-  if (!told.empty()) fmt::print(stderr, "{}\n", told);
-  if (arguments.dry_run && !arguments.json) fmt::print("{}", plan::describe_launch(read.script));
+  if (!told.empty()) show(stderr, "{}\n", told);
+  if (arguments.dry_run && !arguments.json) show(stdout, "{}", plan::describe_launch(read.script));
   return plan::make_launch_plan(read.script, arguments.mode, arguments.plan);
 }
 
@@ -299,7 +300,7 @@ Result<plan::Plan> planned(const RunArguments& arguments) {
   params::Origin origin{arguments.file, arguments.dialect.name, dialects};
   if (!arguments.machines.empty()) origin.machines = split_at(arguments.machines, ',');
   ASSAY_TRY(const params::Params params, params::load_params(origin, &warnings));
-  if (!warnings.empty()) fmt::print(stderr, "{}\n", warnings);
+  if (!warnings.empty()) show(stderr, "{}\n", warnings);
   return plan::make_plan(params, arguments.mode, arguments.plan);
 }
 
@@ -313,10 +314,10 @@ Result<int> run(RunArguments& arguments, const CLI::App& app) {
   arguments.plan.self = arguments.run.self;
   ASSAY_TRY(plan::Plan plan, planned(arguments));
   for (const std::string& warning : plan.warnings) {
-    fmt::print(stderr, "{}: warning: {}\n", arguments.file, warning);
+    show(stderr, "{}: warning: {}\n", arguments.file, warning);
   }
   if (arguments.dry_run) {
-    fmt::print("{}", arguments.json ? plan::plan_json_lines(plan) : plan::describe_plan(plan));
+    show(stdout, "{}", arguments.json ? plan::plan_json_lines(plan) : plan::describe_plan(plan));
     return kAllGood;
   }
   if (plan.stages.empty()) return usage_error("nothing to run: " + plan.nothing);
@@ -330,7 +331,7 @@ Result<int> run(RunArguments& arguments, const CLI::App& app) {
   arguments.run.fleet.muster.lost = stage::Seconds(arguments.lost);
   if (arguments.run.fleet.per_node) ASSAY_CHECK(keep_own_share(plan, arguments.run));
   ASSAY_TRY(const run::RunResult result, run::run_plan(plan, arguments.run));
-  fmt::print("{}", run::time_table(result, arguments.run.budget));
+  show(stdout, "{}", run::time_table(result, arguments.run.budget));
   if (result.interrupted) return kInterrupted;
   return result.all_passed() ? kAllGood : kSomeFailed;
 }
@@ -402,11 +403,11 @@ Result<int> compare(const CompareArguments& arguments) {
   for (const results::Finding& one : findings) {
     const bool fine = one.grade == results::Finding::Grade::good;
     good = good && fine;
-    fmt::print("{} {}\n",
-               fine                                        ? "good   "
-               : one.grade == results::Finding::Grade::bad ? "BAD    "
-                                                           : "VACUOUS",
-               one.text);
+    show(stdout, "{} {}\n",
+         fine                                        ? "good   "
+         : one.grade == results::Finding::Grade::bad ? "BAD    "
+                                                     : "VACUOUS",
+         one.text);
   }
   return good ? kAllGood : kSomeFailed;
 }
@@ -431,7 +432,7 @@ Result<int> report(const ReportArguments& arguments) {
             results::ChainStore::open(arguments.store, OpenMode::existing));
   ASSAY_TRY(const std::string page, results::chain_report(store, arguments.budget));
   ASSAY_CHECK(write_file(arguments.out, page));
-  fmt::print("{}\n", arguments.out);
+  show(stdout, "{}\n", arguments.out);
   return kAllGood;
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/process.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "campaign/campaign.h"
 #include "campaign/pid_file.h"
@@ -117,7 +118,7 @@ Status keep_known(Campaign& campaign) {
           fmt::format("{}: assay api has no --{}, and verdicts may depend on it: remove it",
                       each.where, each.name));
     }
-    fmt::print("note: {}: assay has no {}, and it is off: ignored\n", each.where, each.name);
+    show(stdout, "note: {}: assay has no {}, and it is off: ignored\n", each.where, each.name);
   }
   std::reverse(words.begin(), words.end());  // CLI11 takes the last word first
   try {
@@ -130,12 +131,13 @@ Status keep_known(Campaign& campaign) {
 }
 
 void print_dry_run(const Campaign& campaign, const RunnerOptions& options) {
-  fmt::print("{}\n", shell_line(round_words(campaign, options, campaign.input, campaign.input_value,
-                                            campaign.log_dir)));
-  for (const auto& [name, value] : campaign.environment) fmt::print("  {}={}\n", name, value);
+  show(stdout, "{}\n",
+       shell_line(
+           round_words(campaign, options, campaign.input, campaign.input_value, campaign.log_dir)));
+  for (const auto& [name, value] : campaign.environment) show(stdout, "  {}={}\n", name, value);
   if (!campaign.retest.enabled) return;
   for (const std::string& file : campaign.retest.error_configs) {
-    fmt::print("then {} more rounds for the cases in {}\n", campaign.retest.rounds - 1, file);
+    show(stdout, "then {} more rounds for the cases in {}\n", campaign.retest.rounds - 1, file);
   }
 }
 
@@ -159,8 +161,8 @@ Result<int> run_campaign_file(const RunOptions& options) {
     return run_campaign(campaign, runner);
   }
   ASSAY_TRY(const pid_t pid, run_in_background(campaign, runner));
-  fmt::print("{} runs as process {}\nlog: {}\nassay status {}; assay stop {}\n", campaign.name, pid,
-             latest_log(campaign).string(), options.file, options.file);
+  show(stdout, "{} runs as process {}\nlog: {}\nassay status {}; assay stop {}\n", campaign.name,
+       pid, latest_log(campaign).string(), options.file, options.file);
   return kAllGood;
 }
 
@@ -182,10 +184,10 @@ Result<int> show_status(const RunOptions& options) {
   if (!options.log_dir.empty()) campaign.log_dir = options.log_dir;
   const auto running = running_process(campaign.pid_file);
   if (running) {
-    fmt::print("{} runs as process {}, for {}\n", campaign.name, running->pid,
-               duration(running->seconds));
+    show(stdout, "{} runs as process {}, for {}\n", campaign.name, running->pid,
+         duration(running->seconds));
   } else {
-    fmt::print("{} does not run\n", campaign.name);
+    show(stdout, "{} does not run\n", campaign.name);
   }
   const nlohmann::json progress = read_progress(campaign);
   if (!progress.is_object()) return kAllGood;
@@ -193,11 +195,11 @@ Result<int> show_status(const RunOptions& options) {
     const std::int64_t began = round.value("began_ms", std::int64_t{0});
     const std::int64_t until = round.value("ended_ms", wall_ms());
     const std::string usual = running ? "runs" : "was cut off";
-    fmt::print("  {}: {}, {}, {}\n", round.value("label", ""), round.value("ended", usual),
-               duration(static_cast<double>(until - began) / 1000), round.value("log_dir", ""));
+    show(stdout, "  {}: {}, {}, {}\n", round.value("label", ""), round.value("ended", usual),
+         duration(static_cast<double>(until - began) / 1000), round.value("log_dir", ""));
   }
   const std::filesystem::path log = latest_log(campaign);
-  if (!log.empty()) fmt::print("log: {}\n  {}\n", log.string(), last_line_of(log));
+  if (!log.empty()) show(stdout, "log: {}\n  {}\n", log.string(), last_line_of(log));
   return kAllGood;
 }
 
@@ -205,7 +207,7 @@ Result<int> stop_campaign(const RunOptions& options) {
   ASSAY_TRY(const Campaign campaign, read_campaign(options.file));
   ASSAY_TRY(const bool told, signal_process(campaign.pid_file, SIGTERM));
   if (!told) {
-    fmt::print("{} does not run\n", campaign.name);
+    show(stdout, "{} does not run\n", campaign.name);
     return kAllGood;
   }
   const auto give_up = std::chrono::steady_clock::now() + kStopPatience;
@@ -217,7 +219,7 @@ Result<int> stop_campaign(const RunOptions& options) {
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
-  fmt::print("{} is stopped; the same `assay run` resumes it\n", campaign.name);
+  show(stdout, "{} is stopped; the same `assay run` resumes it\n", campaign.name);
   return kAllGood;
 }
 

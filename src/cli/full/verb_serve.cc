@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "base/terminal.h"
 #include "cli/exit_code.h"
 #include "http/server.h"
 #include "serve/run_page.h"
@@ -31,10 +32,10 @@ struct ServeOptions {
 
 Result<int> run_serve(ServeOptions options) {
   if (has_password(options.where)) {
-    fmt::print(
-        "note: every user of this machine can read the password in the address; put it into "
-        "~/.pgpass "
-        "(PGPASSFILE) instead\n");
+    show(stdout,
+         "note: every user of this machine can read the password in the address; put it into "
+         "~/.pgpass "
+         "(PGPASSFILE) instead\n");
   }
   const char* token = std::getenv("ASSAY_SERVE_TOKEN");
   options.http.token = token != nullptr && *token != '\0' ? token : http::new_token();
@@ -47,7 +48,7 @@ Result<int> run_serve(ServeOptions options) {
     return {.type = std::move(reply->type), .body = std::move(reply->body)};
   };
   const auto listening = [&](std::uint16_t port) {
-    fmt::print("{}\n", http::address(options.http, port));
+    show(stdout, "{}\n", http::address(options.http, port));
     std::fflush(stdout);
   };
   ASSAY_CHECK(http::serve(options.http, handler, listening, std::atomic<bool>(false)));

@@ -13,6 +13,7 @@
 #include "base/atomic_file.h"
 #include "base/fd.h"
 #include "base/process.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "cli/exit_code.h"
 #include "cluster/kubernetes.h"
@@ -128,11 +129,11 @@ Result<int> submit_slurm(const SubmitOptions& options) {
     script = slurm_script(job);
   }
   if (options.dry_run) {
-    fmt::print("{}", script);
+    show(stdout, "{}", script);
     return kAllGood;
   }
   ASSAY_CHECK(hand_over({"sbatch"}, folder / (job.workers.name + ".sbatch"), script));
-  fmt::print("logs: {}/{}-*.log\n", folder.string(), chain ? "model" : "worker");
+  show(stdout, "logs: {}/{}-*.log\n", folder.string(), chain ? "model" : "worker");
   return kAllGood;
 }
 
@@ -147,7 +148,7 @@ Result<int> submit_kubernetes(const SubmitOptions& options) {
   if (job.workers.log_dir.empty()) job.workers.log_dir = "/var/log/assay";
   ASSAY_TRY(const std::string manifest, kubernetes_manifest(job));
   if (options.dry_run) {
-    fmt::print("{}", manifest);
+    show(stdout, "{}", manifest);
     return kAllGood;
   }
   const std::string file = job.workers.name + ".json";

@@ -10,6 +10,7 @@
 
 #include "base/atomic_file.h"
 #include "base/fd.h"
+#include "base/terminal.h"
 #include "cli/exit_code.h"
 #include "cli/full/verb_timeline_open.h"
 #include "cli/full/verb_timeline_record.h"
@@ -133,12 +134,12 @@ OutputPaths chosen(OutputPaths outputs, std::span<const std::string> formats) {
 }
 
 void tell(const MergeResult& result, const OutputPaths& outputs) {
-  fmt::print(stderr, "{}", describe(result.files, result.notes));
-  fmt::print("{} slices in", result.slices);
+  show(stderr, "{}", describe(result.files, result.notes));
+  show(stdout, "{} slices in", result.slices);
   for (const auto& path : {outputs.chrome, outputs.perfetto_json, outputs.perfetto_binary}) {
-    if (!path.empty()) fmt::print(" {}", path.string());
+    if (!path.empty()) show(stdout, " {}", path.string());
   }
-  fmt::print("\n");
+  show(stdout, "\n");
 }
 
 Result<int> run_merge(const TimelineOptions& options) {
@@ -215,9 +216,9 @@ Status write_analysed(const TimelineOptions& options, Analysed& now) {
 
 Result<int> run_analyze(const TimelineOptions& options) {
   ASSAY_TRY(Analysed now, analysed(options));
-  fmt::print(stderr, "{}", describe(now.trace.files, {}));
+  show(stderr, "{}", describe(now.trace.files, {}));
   ASSAY_TRY(const std::string text, printed(options, now));
-  fmt::print("{}", text);
+  show(stdout, "{}", text);
   if (!options.out.empty()) ASSAY_CHECK(write_analysed(options, now));
   return exit_code_of(now.trace.files, !options.files.empty());
 }

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/terminal.h"
 #include "cli/exit_code.h"
 #include "http/server.h"
 
@@ -49,8 +50,8 @@ Result<int> run_open(OpenOptions options) {
             .allow_origin = "https://ui.perfetto.dev"};
   };
   const auto listening = [&](std::uint16_t port) {
-    fmt::print("open {}\nCtrl-C ends\n",
-               perfetto_address(http::address(options.http, port, kTracePath + 1)));
+    show(stdout, "open {}\nCtrl-C ends\n",
+         perfetto_address(http::address(options.http, port, kTracePath + 1)));
     std::fflush(stdout);
   };
   ASSAY_CHECK(http::serve(options.http, handler, listening, std::atomic<bool>(false)));

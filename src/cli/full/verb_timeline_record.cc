@@ -15,6 +15,7 @@
 
 #include "base/fd.h"
 #include "base/process.h"
+#include "base/terminal.h"
 #include "inject/triggers.h"
 
 namespace assay::cli::full {
@@ -166,7 +167,7 @@ Result<ExitStatus> wait_asking(Process& process, const fs::path& folder) {
     }
     ASSAY_CHECK(dumps.ask("SIGUSR2"));
     if (const auto dump = dumps.next()) {
-      fmt::print(stderr, "writing the ring to {}\n", dump->folder.string());
+      show(stderr, "writing the ring to {}\n", dump->folder.string());
     }
   }
 }
@@ -193,8 +194,8 @@ Result<int> run_record(const RecordOptions& options) {
   ASSAY_TRY(Process process, Process::spawn(spawn));
   ASSAY_TRY(const ExitStatus status,
             options.ring.empty() ? process.wait() : wait_asking(process, options.out));
-  fmt::print(stderr, "recordings are in {}; the command exited with {}\n", options.out.string(),
-             status.describe());
+  show(stderr, "recordings are in {}; the command exited with {}\n", options.out.string(),
+       status.describe());
   constexpr int kSignalBase = 128;  // as in shells
   return status.signal != 0 ? kSignalBase + status.signal : status.code;
 }

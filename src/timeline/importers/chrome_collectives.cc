@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
+
 namespace assay::timeline {
 namespace {
 
@@ -28,7 +30,7 @@ std::int64_t elements_of(const json& shapes) {
 std::optional<Collective> by_shapes(const ChromeEvent& event, Strings& strings) {
   const std::size_t colon = event.name.find(':');
   if (colon == std::string_view::npos) return std::nullopt;
-  const json types = json::parse(event.arg(Arg::input_types), nullptr, false);
+  const json types = parse_json(event.arg(Arg::input_types));
   Collective collective;
   collective.name = strings.intern_valid(event.name.substr(colon + 1));
   collective.group = collective.description = collective.ranks = strings.intern_valid("");
@@ -42,9 +44,7 @@ std::optional<Collective> by_shapes(const ChromeEvent& event, Strings& strings) 
 
 }  // namespace
 
-std::int64_t elements_in(std::string_view shapes) {
-  return elements_of(json::parse(shapes, nullptr, false));
-}
+std::int64_t elements_in(std::string_view shapes) { return elements_of(parse_json(shapes)); }
 
 bool calls_collective(std::string_view name) {
   // nccl: rccl: hccl: xccl:

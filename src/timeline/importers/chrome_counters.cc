@@ -4,6 +4,8 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
+
 namespace assay::timeline {
 namespace {
 
@@ -56,7 +58,7 @@ bool counts_kernel(const ChromeEvent& event) { return event.category == "cuda_pr
 std::optional<KernelCounters> counters_in(const ChromeEvent& event, Strings& strings) {
   KernelCounters counters;
   if (counts_kernel(event)) {
-    const json args = json::parse(event.args_text, nullptr, false);
+    const json args = parse_json(event.args_text);
     if (!args.is_object()) return std::nullopt;
     counters.flop = sum_of(args, kFlop);
     counters.bytes = sum_of(args, kBytes);

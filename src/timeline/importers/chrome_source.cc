@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
+
 namespace assay::timeline {
 namespace {
 
@@ -39,7 +41,7 @@ Source source_in(const std::filesystem::path& path, const ChromeHeader& header) 
   if (const auto host = header.find("host_name"); host != header.end()) source.host = host->second;
   const auto found = header.find("distributedInfo");
   if (found == header.end()) return source;
-  const json info = json::parse(found->second, nullptr, false);
+  const json info = parse_json(found->second);
   if (!info.is_object()) return source;
   source.rank = rank_field(info, "rank");
   source.world_size = rank_field(info, "world_size");

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "timeline/importers/builder.h"
 #include "timeline/importers/importer.h"
 #include "timeline/input/byte_source.h"
@@ -29,8 +30,7 @@ std::vector<std::int32_t> ranks_of(const json& group) {
   std::vector<std::int32_t> ranks;
   const auto field = group.find("ranks");
   if (field == group.end()) return ranks;
-  const json list =
-      field->is_string() ? json::parse(field->get<std::string>(), nullptr, false) : *field;
+  const json list = field->is_string() ? parse_json(field->get<std::string>()) : *field;
   if (!list.is_array()) return ranks;
   for (const json& rank : list) {
     if (rank.is_number_integer()) ranks.push_back(rank.get<std::int32_t>());
@@ -78,7 +78,7 @@ Result<json> read_dump(const std::filesystem::path& path, bool is_json) {
   constexpr std::size_t kMaxDump = 512U << 20U;
   ASSAY_TRY(const std::string bytes, read_head(path, kMaxDump));
   if (!is_json) return read_pickle(bytes);
-  json parsed = json::parse(bytes, nullptr, false);
+  json parsed = parse_json(bytes);
   if (parsed.is_discarded()) return usage_error("the JSON is damaged");
   return parsed;
 }

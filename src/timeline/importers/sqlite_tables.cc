@@ -1,7 +1,5 @@
 #include "timeline/importers/sqlite_tables.h"
 
-#include <unistd.h>
-
 #include "timeline/input/byte_source.h"
 
 namespace assay::timeline {
@@ -18,11 +16,8 @@ std::set<std::string> texts(Result<Statement> rows) {
 }  // namespace
 
 Result<Database> open_sqlite(const std::filesystem::path& path) {
-  ASSAY_TRY(const TemporaryCopy copy, unpack(path));
-  auto database = Database::open_foreign(copy.path.empty() ? path : copy.path);
-  // SQLite keeps the file open.
-  if (!copy.path.empty()) ::unlink(copy.path.c_str());
-  return database;
+  ASSAY_TRY(const Fd file, open_unpacked(path));
+  return Database::open_foreign(file.get(), path);
 }
 
 std::set<std::string> table_names(Database& database) {

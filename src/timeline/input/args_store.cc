@@ -1,21 +1,13 @@
 #include "timeline/input/args_store.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <span>
 
 namespace assay::timeline {
 
 Result<ArgsStore> ArgsStore::create() {
-  std::error_code error;
-  std::string name = (std::filesystem::temp_directory_path(error) / "assay-args-XXXXXX").string();
-  Fd fd(::mkostemp(name.data(), O_CLOEXEC));
-  if (!fd) return errno_error(fmt::format("cannot create a temporary file in {}", name));
-  ::unlink(name.c_str());
+  ASSAY_TRY(Fd fd, make_nameless_file());
   return ArgsStore(std::move(fd));
 }
 

@@ -171,6 +171,10 @@ Result<Fd> open_to_read(const std::filesystem::path& path) {
   return fd;
 }
 
+// Of what a file may unpack to. Traces pack to a thirtieth at best.
+constexpr std::uint64_t kMostGrowth = 100;
+constexpr std::uint64_t kLeastUnpacked = std::uint64_t{64} << 20U;
+
 std::unique_ptr<ByteSource> source_of(Fd fd, Packing packing) {
   if (packing == Packing::gzip) return std::make_unique<GzipSource>(std::move(fd));
   if (packing == Packing::zstd) return std::make_unique<ZstdSource>(std::move(fd));
@@ -199,35 +203,30 @@ Result<std::string> read_head(const std::filesystem::path& path, std::size_t byt
   return head;
 }
 
-Result<TemporaryCopy> unpack(const std::filesystem::path& path) {
+Result<Fd> open_unpacked(const std::filesystem::path& path) {
   ASSAY_TRY(Fd fd, open_to_read(path));
   ASSAY_TRY(const Packing packing, packing_of(fd.get()));
-  if (packing == Packing::none) return TemporaryCopy{std::move(fd), {}};
+  if (packing == Packing::none) return fd;
+  struct stat packed {};
+  if (::fstat(fd.get(), &packed) != 0) return errno_error("cannot read " + path.string());
+  std::uint64_t left = kLeastUnpacked + kMostGrowth * static_cast<std::uint64_t>(packed.st_size);
   const auto source = source_of(std::move(fd), packing);
-  std::error_code error;
-  std::string name =
-      (std::filesystem::temp_directory_path(error) / "assay-unpacked-XXXXXX").string();
-  TemporaryCopy copy{Fd(::mkostemp(name.data(), O_CLOEXEC)), name};
-  if (!copy.fd) return errno_error(fmt::format("cannot unpack {} in {}", path.string(), name));
+  ASSAY_TRY(Fd copy, make_nameless_file());
   std::vector<char> block(kBlock);
   for (;;) {
     const auto got = source->read(block);
-    Status written;
-    if (got && *got > 0) {
-      written = write_all(copy.fd.get(), std::as_bytes(std::span(block.data(), *got)));
-    }
-    if (!got || !written) {
-      ::unlink(name.c_str());
-      return usage_error(path.string() + ": " + (got ? written.error() : got.error()).message);
-    }
+    if (!got) return usage_error(path.string() + ": " + got.error().message);
     if (*got == 0) return copy;
+    if (*got > left) {
+      return usage_error(
+          fmt::format("{}: unpacked it is more than {} times as large; unpack it "
+                      "yourself if you trust it",
+                      path.string(), kMostGrowth));
+    }
+    left -= *got;
+    const auto written = write_all(copy.get(), std::as_bytes(std::span(block.data(), *got)));
+    if (!written) return usage_error(path.string() + ": " + written.error().message);
   }
-}
-
-Result<Fd> open_unpacked(const std::filesystem::path& path) {
-  ASSAY_TRY(TemporaryCopy copy, unpack(path));
-  if (!copy.path.empty()) ::unlink(copy.path.c_str());
-  return std::move(copy.fd);
 }
 
 }  // namespace assay::timeline

@@ -26,14 +26,8 @@ Result<std::unique_ptr<ByteSource>> open_bytes(const std::filesystem::path& path
 // The first `bytes` bytes, or fewer where the file is shorter.
 Result<std::string> read_head(const std::filesystem::path& path, std::size_t bytes);
 
-struct TemporaryCopy {
-  Fd fd;
-  std::filesystem::path path;  // empty: the file is not compressed, and fd is the file itself
-};
-// Decompresses a file to a temporary file. The caller removes its path.
-Result<TemporaryCopy> unpack(const std::filesystem::path& path);
-
-// The file itself, or a nameless decompressed copy.
+// The file itself, or a decompressed copy in a nameless file of the temporary folder, which goes
+// with its descriptor. A file that grows more than a trace can is an error.
 Result<Fd> open_unpacked(const std::filesystem::path& path);
 
 }  // namespace assay::timeline

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <unordered_map>
 #include <vector>
+
+#include "base/json.h"
 
 namespace assay::timeline {
 namespace {
@@ -15,7 +18,8 @@ using nlohmann::json;
 
 class Reader {
  public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+  explicit Reader(std::string_view bytes)
+      : bytes_(bytes), left_(kLeastMemory + kMemoryPerByte * bytes.size()) {}
 
   Result<json> read() {
     while (good_ && !done_) step();
@@ -43,15 +47,30 @@ class Reader {
     at_ += count;
     return part;
   }
-  void push(json value) { stack_.push_back(std::move(value)); }
-  json pop() {
-    if (stack_.empty()) {
-      good_ = false;
-      return {};
-    }
-    json value = std::move(stack_.back());
-    stack_.pop_back();
-    return value;
+  void push(json value, std::uint32_t depth = 0) {
+    const std::size_t text = value.is_string() ? value.get_ref<const std::string&>().size() : 0;
+    spend(sizeof(json) + text);
+    stack_.push_back(std::move(value));
+    depths_.push_back(depth);
+  }
+  // A recalled text is a copy, so few bytes of a pickle can be much memory.
+  void spend(std::size_t bytes) {
+    good_ &= bytes <= left_;
+    left_ -= std::min(bytes, left_);
+  }
+  // Takes the values above `size` off the stack; they are now in a container of this depth.
+  std::uint32_t shrink(std::size_t size) {
+    std::uint32_t depth = 0;
+    for (std::size_t i = size; i < depths_.size(); ++i) depth = std::max(depth, depths_[i] + 1);
+    good_ &= depth <= kDeepestJson;
+    stack_.resize(size);
+    depths_.resize(size);
+    return depth;
+  }
+  // The uppermost `count` values have moved into the one below them.
+  void contain(std::size_t count) {
+    const std::uint32_t depth = shrink(stack_.size() - count);
+    depths_.back() = std::max(depths_.back(), depth);
   }
   void tuple(std::size_t count) {
     if (stack_.size() < count) {
@@ -62,8 +81,8 @@ class Reader {
     for (std::size_t i = stack_.size() - count; i < stack_.size(); ++i) {
       array.push_back(std::move(stack_[i]));
     }
-    stack_.resize(stack_.size() - count);
-    push(std::move(array));
+    const std::uint32_t depth = shrink(stack_.size() - count);
+    push(std::move(array), depth);
   }
   // The number of values above the last mark.
   std::size_t marked() {
@@ -88,7 +107,7 @@ class Reader {
     for (std::size_t i = stack_.size() - count; i < stack_.size(); ++i) {
       list.push_back(std::move(stack_[i]));
     }
-    stack_.resize(stack_.size() - count);
+    contain(count);
   }
   void set_items(std::size_t count) {
     if (stack_.size() < count + 1 || count % 2 != 0 ||
@@ -101,7 +120,7 @@ class Reader {
       const json& key = stack_[i];
       object[key.is_string() ? key.get<std::string>() : key.dump()] = std::move(stack_[i + 1]);
     }
-    stack_.resize(stack_.size() - count);
+    contain(count);
   }
   void remember(std::uint32_t id) {
     constexpr std::size_t kMaxRemembered = 1U << 22U;
@@ -111,6 +130,7 @@ class Reader {
     }
     // Containers are memoized while still empty, so only other values can be recalled.
     const json& top = stack_.back();
+    spend(sizeof(json) + (top.is_string() ? top.get_ref<const std::string&>().size() : 0));
     memo_[id] = top.is_structured() ? (top.is_array() ? json::array() : json::object()) : top;
   }
   void recall(std::uint32_t id) {
@@ -141,9 +161,13 @@ class Reader {
   bool take_container(std::uint8_t code);
 
   static constexpr std::size_t kMaxStack = 1U << 22U;
+  static constexpr std::size_t kLeastMemory = 1U << 24U;
+  static constexpr std::size_t kMemoryPerByte = 64;
   std::string_view bytes_;
   std::size_t at_ = 0;
+  std::size_t left_;  // of the memory that values may take
   std::vector<json> stack_;
+  std::vector<std::uint32_t> depths_;  // of the values on the stack; 0: it holds no other
   std::vector<std::size_t> marks_;
   std::unordered_map<std::uint32_t, json> memo_;
   bool good_ = true;

@@ -220,6 +220,15 @@ monitor_log_file() {
   EXPECT_EQ(read.script.limit_seconds, 2400);
 }
 
+// std::regex recurses with each blank: this was a SIGSEGV.
+TEST(Launch, ReadsALineOfManyBlanks) {
+  ToyTraining training;
+  training.train = "\n" + std::string(400'000, ' ') + "timeout 90s echo > ${log_file}";
+  const ReadLaunch read = read_in(ToySuite(training), kToyLaunch);
+  ASSERT_TRUE(read.good()) << describe(read.problems);
+  EXPECT_EQ(read.script.limit_seconds, 90);
+}
+
 TEST(Launch, ReadsTheConditionsOfTheRun) {
   ToyTraining training;
   training.skip_steps =

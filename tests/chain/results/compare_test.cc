@@ -100,6 +100,8 @@ TEST(Device, AGpuInferenceWithoutAGpuIsToldWithoutAutoLog) {
 TEST(Numbers, AreTakenFromJsonAndFromText) {
   EXPECT_THAT(results::numbers_of("[[1, 2.5], {\"a\": -3}]"), ElementsAre(1, 2.5, -3));
   EXPECT_THAT(results::numbers_of(" 12 34 56 78"), ElementsAre(12, 34, 56, 78));
+  const std::string deep = std::string(100'000, '[') + "7" + std::string(100'000, ']');
+  EXPECT_THAT(results::numbers_of(deep), ElementsAre(7));
   EXPECT_THAT(results::numbers_of(", class_id: 8, prob: 9.1e-1 of fp32"), ElementsAre(8, 0.91));
 }
 
