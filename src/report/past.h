@@ -43,7 +43,7 @@ Result<RunFaults> faults_of_run(RunReader& run);
 
 // A fault that is known, with what people wrote beside it in a baseline file.
 struct KnownFault {
-  FaultSums sums;           // cases: 0 where the baseline does not say
+  FaultSums sums;           // cases: 0 if the fault may show in any number of cases, or in none
   std::int64_t judged = 0;  // cases of the API that were judged then; 0: not known
   std::string reason;
   std::string owner;
@@ -56,11 +56,13 @@ struct PastRun {
   std::map<FaultKey, KnownFault> faults;
   std::map<std::pair<std::string, std::string>, Coverage> coverage;
   std::map<std::string, TestTime> times;
-  // A baseline file lists only what was not judged: what it does not list was judged.
-  bool is_baseline = false;
+  bool is_baseline = false;  // read from a file, which may state only some of the settings
+  // All cases that `coverage` does not list were judged. True for a baseline that a run wrote.
+  bool coverage_is_complete = false;
   std::string run;  // where the cases of the run can be read; empty for a baseline
   // Of a baseline of version 1, which lists cases instead of faults.
   std::set<std::pair<std::uint64_t, Outcome>> cases;
+  std::string notice;  // what the user should know about the file; empty: nothing
 };
 
 // The id of a line that is no case: that of its text.
