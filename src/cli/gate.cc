@@ -6,6 +6,7 @@
 #include <CLI/Formatter.hpp>
 
 #include "cli/exit_code.h"
+#include "lane/fork_server.h"
 #include "report/load_past.h"
 
 namespace assay {
@@ -34,7 +35,8 @@ bool nothing_judged(const RunReport& report) {
 
 void add_gate_options(CLI::App& app, GateOptions& options, const std::string& usual) {
   app.add_option("--against", options.against,
-                 "Compare with a past run (its folder or database) or a baseline file");
+                 "Compare with a past run (its folder or database), a baseline file, or known: the "
+                 "faults of the run's frameworks that assay ships");
   app.add_option(
       "--fail-on", options.fail_on,
       fmt::format("What makes the exit code 1: new (faults that --against does not know, or that "
@@ -51,7 +53,10 @@ Result<Gate> Gate::open(const GateOptions& options, const std::string& usual) {
   if (gate.fail_on_ != "new" && gate.fail_on_ != "any" && gate.fail_on_ != "none") {
     return usage_error("--fail-on takes new, any or none, not " + gate.fail_on_);
   }
-  if (!options.against.empty()) {
+  if (options.against == kShippedFaults) {
+    ASSAY_TRY(const LanePackage package, LanePackage::find());
+    gate.shipped_ = package.python_path / "assay" / "known_faults";
+  } else if (!options.against.empty()) {
     ASSAY_TRY(gate.past_, load_past(options.against));
   } else if (gate.fail_on_ == "new") {
     return usage_error("--fail-on=new: name with --against what was there before");
@@ -60,6 +65,12 @@ Result<Gate> Gate::open(const GateOptions& options, const std::string& usual) {
 }
 
 Result<std::optional<RunComparison>> Gate::compare(RunReader& run) const {
+  if (!shipped_.empty()) {
+    ASSAY_TRY(const auto properties, run.properties());
+    ASSAY_TRY(const PastRun shipped, load_shipped_faults(shipped_, properties));
+    ASSAY_TRY(RunComparison comparison, compare_runs(run, shipped, strict_));
+    return comparison;
+  }
   if (!past_) return std::nullopt;
   ASSAY_TRY(RunComparison comparison, compare_runs(run, *past_, strict_));
   return comparison;

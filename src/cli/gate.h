@@ -3,6 +3,7 @@
 // What decides whether a run is good enough: flags that `assay api` and `assay report` share.
 
 #include <CLI/App.hpp>
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -13,7 +14,7 @@
 namespace assay {
 
 struct GateOptions {
-  std::string against;  // a run's folder, a database or a baseline file
+  std::string against;  // a run's folder, a database, a baseline file or `known`
   std::string fail_on;  // new, any, none; empty: new with --against, or else `usual`
   bool strict = false;
 };
@@ -22,7 +23,8 @@ void add_gate_options(CLI::App& app, GateOptions& options, const std::string& us
 
 class Gate {
  public:
-  // Reads what --against names, so that it is complained about before anything runs.
+  // Reads what --against names, so that errors in it are reported before anything runs. Which lists
+  // of known faults `known` stands for depends on the run; compare() reads them.
   static Result<Gate> open(const GateOptions& options, const std::string& usual);
 
   // Nothing where nobody asked for it.
@@ -35,6 +37,7 @@ class Gate {
   std::string fail_on_;
   bool strict_ = false;
   std::optional<PastRun> past_;
+  std::filesystem::path shipped_;  // folder of the shipped lists; empty: --against=known not given
 };
 
 }  // namespace assay

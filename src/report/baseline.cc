@@ -28,7 +28,8 @@ constexpr const char* kHead =
 
 struct Baseline {
   PastRun past;
-  std::string head = kHead;                  // comments at the top
+  bool is_list = false;                      // of faults without a number of cases
+  std::string head = kHead;                  // comments before everything else
   std::map<FaultKey, std::string> comments;  // above each fault
 };
 
@@ -131,6 +132,11 @@ Result<Baseline> parse_version_2(std::string_view text, const std::string& file)
   ASSAY_CHECK(read_coverages(table, "not_judged", &Coverage::not_judged, file, baseline.past));
   ASSAY_CHECK(read_coverages(table, "rejected", &Coverage::rejected, file, baseline.past));
   ASSAY_CHECK(table.refuse_others());
+  const auto& faults = baseline.past.faults;
+  baseline.is_list = !faults.empty() && std::all_of(faults.begin(), faults.end(), [](auto& each) {
+    return each.second.sums.cases == 0;
+  });
+  baseline.past.coverage_is_complete = !baseline.is_list;
   return baseline;
 }
 
@@ -162,6 +168,10 @@ bool read_case(std::string_view line, PastRun& past) {
 Result<Baseline> parse_version_1(std::string_view text, const std::string& file) {
   Baseline baseline;
   baseline.past.is_baseline = true;
+  baseline.past.coverage_is_complete = true;
+  baseline.past.notice =
+      "this baseline lists cases (version 1), so a known case that fails in another way is not "
+      "seen; write it again with --write-baseline";
   const std::vector<std::string> lines = split_at(text, '\n');
   for (std::size_t number = 1; number < lines.size(); ++number) {
     std::string_view line = trimmed(lines[number]);
@@ -218,20 +228,25 @@ std::string toml_text(const std::set<std::string>& texts) {
 }
 
 std::string fault_block(const FaultKey& key, const KnownFault& known, const std::string& comment) {
-  std::string block = fmt::format(
-      "\n{}{}\napi = {}\noutcome = {}\nwhere = {}\nhow = {}\nvalues = {}\ndtypes = {}\ncases = {}\n"
-      "of = {}\n",
-      comment, kFault, toml_text(key.api), toml_text(name(key.outcome)), toml_text(key.where),
-      toml_text(key.how), toml_text(known.sums.extent.values), toml_text(known.sums.extent.dtypes),
-      known.sums.cases, known.judged);
-  if (known.sums.extent.error_step > 0) {
-    // The middle of the step, so that reading finds the same step despite rounding.
-    const double error = error_of_step(known.sums.extent.error_step) * 1.05;
+  std::string block = fmt::format("\n{}{}\napi = {}\noutcome = {}\nwhere = {}\nhow = {}\n", comment,
+                                  kFault, toml_text(key.api), toml_text(name(key.outcome)),
+                                  toml_text(key.where), toml_text(key.how));
+  const FaultExtent& extent = known.sums.extent;
+  if (!extent.values.empty()) block += fmt::format("values = {}\n", toml_text(extent.values));
+  if (!extent.dtypes.empty()) block += fmt::format("dtypes = {}\n", toml_text(extent.dtypes));
+  if (known.sums.cases > 0) {
+    block += fmt::format("cases = {}\nof = {}\n", known.sums.cases, known.judged);
+  }
+  if (extent.error_step > 0) {
+    // In the middle of its step, so that reading finds the same step.
+    const double error = error_of_step(extent.error_step) * 1.05;
     block += fmt::format("error = {:.4}\n", error);
   }
-  block += fmt::format("reason = {}\nowner = {}\nupstream = {}\n", toml_text(known.reason),
-                       toml_text(known.owner), toml_text(known.upstream));
-  return block;
+  block += fmt::format("reason = {}\n", toml_text(known.reason));
+  if (known.sums.cases > 0 || !known.owner.empty()) {
+    block += fmt::format("owner = {}\n", toml_text(known.owner));
+  }
+  return block + fmt::format("upstream = {}\n", toml_text(known.upstream));
 }
 
 std::string settings_block(const std::map<std::string, std::string>& properties) {
@@ -244,9 +259,12 @@ std::string settings_block(const std::map<std::string, std::string>& properties)
   return block;
 }
 
-std::string coverage_block(const RunFaults& run, const char* title, std::int64_t Coverage::*count) {
+using Coverages = std::map<std::pair<std::string, std::string>, Coverage>;
+
+std::string coverage_block(const Coverages& coverages, const char* title,
+                           std::int64_t Coverage::*count) {
   std::string block;
-  for (const auto& [key, coverage] : run.coverage) {
+  for (const auto& [key, coverage] : coverages) {
     if (coverage.*count == 0) continue;
     const std::string name =
         key.second.empty() ? key.first : fmt::format("{} {}", key.first, key.second);
@@ -278,6 +296,20 @@ std::map<FaultKey, KnownFault> merged(RunFaults& run, const Baseline& old,
   return faults;
 }
 
+// The list with the faults and value regimes of the run that it lacks.
+std::map<FaultKey, KnownFault> extended(const RunFaults& run, const Baseline& list) {
+  std::map<FaultKey, KnownFault> faults = list.past.faults;
+  for (const auto& [key, sums] : run.faults) {
+    if (!info(key.outcome).failed || key.outcome == Outcome::invalid) continue;
+    const auto [found, added] = faults.try_emplace(key);
+    std::set<std::string>& values = found->second.sums.extent.values;
+    if (added || !values.empty()) {
+      values.insert(sums.extent.values.begin(), sums.extent.values.end());
+    }
+  }
+  return faults;
+}
+
 }  // namespace
 
 Result<PastRun> read_baseline(const std::filesystem::path& file) {
@@ -294,16 +326,17 @@ Result<WrittenBaseline> write_baseline(RunReader& run, const std::filesystem::pa
   ASSAY_TRY(RunFaults found, faults_of_run(run));
   ASSAY_TRY(const auto properties, run.properties());
   WrittenBaseline written;
-  const auto faults = merged(found, old, written.gone);
+  const auto faults = old.is_list ? extended(found, old) : merged(found, old, written.gone);
+  const Coverages& coverages = old.is_list ? old.past.coverage : found.coverage;
   written.faults = faults.size();
-  std::string text =
-      fmt::format("{}version = {}\n{}", old.head, kBaselineVersion, settings_block(properties));
+  std::string text = fmt::format("{}version = {}\n{}", old.head, kBaselineVersion,
+                                 settings_block(old.is_list ? old.past.properties : properties));
   for (const auto& [key, known] : faults) {
     const auto comment = old.comments.find(key);
     text += fault_block(key, known, comment == old.comments.end() ? "" : comment->second);
   }
-  text += coverage_block(found, "not_judged", &Coverage::not_judged);
-  text += coverage_block(found, "rejected", &Coverage::rejected);
+  text += coverage_block(coverages, "not_judged", &Coverage::not_judged);
+  text += coverage_block(coverages, "rejected", &Coverage::rejected);
   ASSAY_CHECK(write_file(file, text));
   return written;
 }

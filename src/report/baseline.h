@@ -25,7 +25,9 @@
 //   [not_judged]
 //   "paddle.add float16" = [12, 40, 0]   # not judged, cases, rejected by both frameworks
 //
-// A fault with `cases = 0` may occur in any number of cases.
+// A fault without `cases` states no number: it may show in any number of cases, or in none. Values
+// and dtypes that it does not list may be any. A file of such faults only is a list of known faults
+// that people keep; assay ships some (python/assay/known_faults).
 
 #include <cstdint>
 #include <filesystem>
@@ -46,9 +48,10 @@ struct WrittenBaseline {
   std::vector<FaultKey> gone;  // faults of the old file that the run no longer shows
 };
 
-// Writes the faults of a run. An existing file keeps the comments, reason, owner and upstream of
-// its faults, and the faults of APIs that the run did not judge. An error if the file is no
-// baseline; the file then stays unchanged.
+// Writes the faults of a run. Comments, reason, owner and upstream of faults that an existing file
+// lists stay; faults of APIs that the run did not judge stay too. To a list of faults without
+// `cases`, it adds new faults and value regimes only. A file that is no baseline is an error and
+// stays as it is.
 Result<WrittenBaseline> write_baseline(RunReader& run, const std::filesystem::path& file);
 
 }  // namespace assay

@@ -51,24 +51,26 @@ std::string bearing_of(std::string_view key) {
   return {};
 }
 
-Result<std::vector<SettingChange>> changed_settings(
-    const std::map<std::string, std::string>& now, const std::map<std::string, std::string>& before,
-    const std::string& past) {
+Result<std::vector<SettingChange>> changed_settings(const std::map<std::string, std::string>& now,
+                                                    const PastRun& past) {
+  const std::map<std::string, std::string>& before = past.properties;
   std::vector<SettingChange> changes;
   const auto value = [](const auto& all, const std::string& key) {
     const auto found = all.find(key);
     return found == all.end() ? std::string("(not kept)") : found->second;
   };
-  std::map<std::string, std::string> all = now;
-  all.insert(before.begin(), before.end());
+  std::map<std::string, std::string> all = before;
+  // What a baseline file does not state may be anything.
+  if (!past.is_baseline) all.insert(now.begin(), now.end());
   for (const auto& [key, ignored] : all) {
     if (key.starts_with(kRerunFlag) || key == kAccommodations) continue;
     if (value(now, key) == value(before, key)) continue;
     if (key == "version.canonical") {
-      return usage_error(fmt::format(
-          "the case ids of {} cannot be compared with those of this run (version.canonical {} and "
-          "{}); write the baseline or run the corpus again with one version of assay",
-          past, value(before, key), value(now, key)));
+      return usage_error(
+          fmt::format("the case ids of {} cannot be compared with those of this run "
+                      "(version.canonical {} and {}): write "
+                      "it again with an assay of this version",
+                      past.name, value(before, key), value(now, key)));
     }
     changes.push_back({key, value(before, key), value(now, key), bearing_of(key)});
   }
@@ -161,6 +163,7 @@ void compare_faults(const RunFaults& now, const PastRun& past, RunComparison& co
   }
   for (const auto& [key, known] : past.faults) {
     if (!counts(key, comparison.strict) || now.faults.contains(key)) continue;
+    if (known.sums.cases == 0) continue;
     if (judged(key.api) > 0) comparison.fixed[key] = known;
   }
 }
@@ -174,7 +177,7 @@ void compare_coverage(const RunFaults& now, const PastRun& past, RunComparison& 
   for (const auto& [key, coverage] : now.coverage) {
     const auto found = past.coverage.find(key);
     const bool there = found != past.coverage.end();
-    if (!there && !past.is_baseline) continue;
+    if (!there && !past.coverage_is_complete) continue;
     const Coverage before = there ? found->second : Coverage();
     if (fell(coverage.not_judged, before.not_judged, coverage, before)) {
       comparison.lost.push_back({key.first, key.second, false, before, coverage});
@@ -319,19 +322,15 @@ Result<RunComparison> compare_runs(RunReader& now, const PastRun& past, bool str
   comparison.past = past.name;
   comparison.strict = strict;
   ASSAY_TRY(const auto properties, now.properties());
-  ASSAY_TRY(comparison.settings, changed_settings(properties, past.properties, past.name));
+  ASSAY_TRY(comparison.settings, changed_settings(properties, past));
   ASSAY_TRY(const wire::CaseSettingsT settings, wire::settings_of(properties));
   comparison.speed =
       SpeedComparison(same_reference(properties, past.properties), settings.speed_margin);
   ASSAY_TRY(const Rules rules, Rules::of(settings));
   ASSAY_TRY(const RunFaults found, faults_of_run(now));
   compare_faults(found, past, comparison);
-  if (!past.cases.empty()) {
-    comparison.notice =
-        "this baseline lists cases (version 1), so a known case with a new fault is not noticed; "
-        "write the baseline again with --write-baseline";
-    ASSAY_CHECK(know_listed_cases(now, past, comparison));
-  }
+  comparison.notice = past.notice;
+  if (!past.cases.empty()) ASSAY_CHECK(know_listed_cases(now, past, comparison));
   compare_coverage(found, past, comparison);
   compare_times(found, past, comparison);
   if (rules.agreement == Agreement::speed) ASSAY_CHECK(compare_speed(now, past, comparison));

@@ -1,8 +1,11 @@
 #include "report/load_past.h"
 
-#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <memory>
 #include <system_error>
+#include <vector>
 
 #include "report/baseline.h"
 #include "store/open_store.h"
@@ -26,6 +29,11 @@ Result<PastRun> load_run(const std::string& where) {
   return past;
 }
 
+// "paddle-3.3.1": the framework and the version without its local part, as of "2.13.0+cpu".
+std::string name_of_list(const std::string& lane, const std::string& version) {
+  return fmt::format("{}-{}", lane, version.substr(0, version.find('+')));
+}
+
 }  // namespace
 
 Result<PastRun> load_past(const std::string& where) {
@@ -34,6 +42,35 @@ Result<PastRun> load_past(const std::string& where) {
   ASSAY_TRY(PastRun past, file ? read_baseline(where) : load_run(where));
   past.name = is_store_address(where) ? without_password(where) : where;
   return past;
+}
+
+Result<PastRun> load_shipped_faults(const std::filesystem::path& folder,
+                                    const std::map<std::string, std::string>& properties) {
+  PastRun all;
+  all.is_baseline = true;
+  std::vector<std::string> read;
+  std::vector<std::string> missing;
+  for (const char* role : {"test.lane", "reference.lane"}) {
+    const auto lane = properties.find(role);
+    const auto version = lane == properties.end() ? lane : properties.find(lane->second);
+    if (version == properties.end()) continue;
+    const std::string name = name_of_list(lane->second, version->second);
+    const std::filesystem::path file = folder / (name + ".toml");
+    std::error_code error;
+    if (!std::filesystem::exists(file, error)) {
+      missing.push_back(name);
+      continue;
+    }
+    ASSAY_TRY(PastRun list, read_baseline(file));
+    all.faults.merge(list.faults);
+    all.properties.merge(list.properties);
+    read.push_back(name);
+  }
+  all.name = fmt::format("{} ({})", kShippedFaults, fmt::join(read, ", "));
+  if (!missing.empty()) {
+    all.notice = fmt::format("assay ships no known faults of {}", fmt::join(missing, ", "));
+  }
+  return all;
 }
 
 }  // namespace assay

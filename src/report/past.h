@@ -43,8 +43,8 @@ Result<RunFaults> faults_of_run(RunReader& run);
 
 // A known fault, with what users wrote about it in a baseline file.
 struct KnownFault {
-  FaultSums sums;           // with 0 cases if the baseline does not state them
-  std::int64_t judged = 0;  // judged cases of the API; 0: not known
+  FaultSums sums;           // cases: 0 if the fault may show in any number of cases, or in none
+  std::int64_t judged = 0;  // cases of the API that were judged then; 0: not known
   std::string reason;
   std::string owner;
   std::string upstream;  // URL of the report to the framework
@@ -56,11 +56,13 @@ struct PastRun {
   std::map<FaultKey, KnownFault> faults;
   std::map<std::pair<std::string, std::string>, Coverage> coverage;
   std::map<std::string, TestTime> times;
-  // A baseline's coverage lists only APIs with cases that were not judged.
-  bool is_baseline = false;
-  std::string run;  // folder or address of the run; empty for a baseline
-  // The cases that a baseline of version 1 lists instead of faults.
+  bool is_baseline = false;  // read from a file, which may state only some of the settings
+  // All cases that `coverage` does not list were judged. True for a baseline that a run wrote.
+  bool coverage_is_complete = false;
+  std::string run;  // where the cases of the run can be read; empty for a baseline
+  // Of a baseline of version 1, which lists cases instead of faults.
   std::set<std::pair<std::uint64_t, Outcome>> cases;
+  std::string notice;  // what the user should know about the file; empty: nothing
 };
 
 // The id of an invalid line: the hash of its text.

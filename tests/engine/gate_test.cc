@@ -105,5 +105,14 @@ TEST(Gate, ARunIsComparedWithAnotherRun) {
   EXPECT_EQ(cli.call({"report", cli.run().string()}).status.code, 0);
 }
 
+TEST(Gate, KnownStandsForTheShippedListsOfTheRun) {
+  Cli cli;
+  const std::string cases = cli.write_cases({fake("echo"), fake("wrong", 1)});
+  const CliResult result = cli.call_api({"--api_config_file=" + cases, "--against=known"});
+  EXPECT_EQ(result.status.code, 1) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("1 new, 0 grown, 0 known, 0 fixed"));
+  EXPECT_THAT(result.output, HasSubstr("note: assay ships no known faults of "));
+}
+
 }  // namespace
 }  // namespace assay::testing

@@ -58,6 +58,15 @@ def findings(folder):
     return json.loads(report)["findings"]
 
 
+def unknown_faults(folder):
+    """The faults of the run in folder/run that no shipped list of known faults explains."""
+    command = [ASSAY, "report", folder / "run", "--against=known", "--json", "--every-failure"]
+    report = subprocess.check_output([*command, "--fail-on=none"], text=True)
+    against = json.loads(report)["against"]
+    assert against["past"] == "known (paddle-3.3.1, torch-2.13.0)" and against["known"], against["past"]
+    return against["new"] + against["grown"]
+
+
 def failures(found):
     """How many cases of each API have each outcome that is a failure."""
     counts = {}

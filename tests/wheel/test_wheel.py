@@ -77,6 +77,11 @@ def test_the_file_is_small_and_has_no_symbols_for_debuggers(wheel, files):
         assert ".debug_info" not in readelf("--section-headers", path), path.name
 
 
+def test_the_known_faults_are_in_it(files):
+    shipped = {path.name for path in (ROOT / "python" / "assay" / "known_faults").iterdir()}
+    assert shipped == {path.name for path in (files / "assay/python/assay/known_faults").iterdir()}
+
+
 def test_the_name_says_where_it_runs(wheel):
     assert re.fullmatch(r"assay-[\d.]+-cp310-abi3-manylinux_2_31_x86_64\.whl", wheel.name)
 

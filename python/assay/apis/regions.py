@@ -164,7 +164,8 @@ def psroi_pool(x, boxes, boxes_num, output_size, spatial_scale=1.0, name=None):
 def _mean_of_bins(begin, end, size):
     place = torch.arange(size)
     within = (place >= begin[..., None]) & (place < end[..., None])
-    return within / (end - begin).clamp(min=1)[..., None]
+    # In float64: a quotient of integers would have the digits of float32.
+    return within.double() / (end - begin).clamp(min=1)[..., None]
 
 
 @api("paddle.vision.ops.deform_conv2d", offset=uniform(0.1, 0.9), mask=uniform(0.1, 1.1))

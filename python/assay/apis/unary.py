@@ -31,7 +31,7 @@ def unary(stems, *forms, x=None, traits=None, regimes=None):
     same("x, name=None", *spread(stems, *forms), x=x, traits=traits, regimes=regimes)
 
 
-unary("abs neg conj angle sgn", *PUBLIC)
+unary("abs neg conj angle", *PUBLIC)
 unary("signbit", *PUBLIC, regimes={"bulk": {"x": special(-0.0, 0.0, -math.inf, math.inf)}})
 unary("square", *PUBLIC, *IN_PLACE, x=FACTORS)
 unary("negative positive", "paddle.{}")
@@ -72,7 +72,7 @@ def magnitude(var):
     return abs(var)
 
 
-@api(*spread("sign", *PUBLIC))
+@api(*spread("sign sgn", *PUBLIC))
 def sign(x, name=None, *, out=None):
     """Includes complex numbers, like torch.sgn. The sign of NaN is NaN, as in NumPy; PyTorch returns 0."""
     found = torch.sgn(x)
