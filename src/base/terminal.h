@@ -1,0 +1,36 @@
+#pragma once
+
+// Colour and line width of text for people.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace assay {
+
+enum class Paint : std::uint8_t { bold, faint, red, green, yellow };
+
+// What a text is laid out for. The default is a file or a pipe: no colour, and lines stay whole.
+struct Terminal {
+  bool is_tty = false;
+  bool color = false;
+  std::size_t width = 0;  // columns; 0: any
+
+  // Of this descriptor. Only a terminal has colour, unless NO_COLOR is set (https://no-color.org)
+  // or TERM is "dumb", and a width: COLUMNS, or else what the kernel reports (TIOCGWINSZ).
+  static Terminal of(int fd);
+
+  // The text in this colour.
+  std::string paint(Paint paint, std::string_view text) const;
+  // The text with each line broken at blanks, so that it fits the width. Continued lines have the
+  // indent of their line. A word that is longer than a line stays whole.
+  std::string wrap(std::string_view text) const;
+  // The text cut to one line of the width.
+  std::string cut(std::string_view text) const;
+};
+
+// The characters of a text, without escape sequences.
+std::size_t columns_of(std::string_view text);
+
+}  // namespace assay
