@@ -7,7 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "base/text.h"
 #include "case/canonical.h"
+#include "report/run_report.h"
 
 namespace assay {
 namespace {
@@ -112,21 +114,24 @@ std::string circumstances(const Finding& finding) {
   return text;
 }
 
-std::string findings_table(const std::vector<Finding>& findings, bool compared) {
+std::string findings_table(const std::vector<Finding>& findings, bool compared,
+                           const Terminal& terminal) {
   if (findings.empty()) return {};
-  std::string table =
-      fmt::format("{} finding{}:\n", findings.size(), findings.size() == 1 ? "" : "s");
+  std::string table = fmt::format("{}:\n", count_of(findings.size(), "finding"));
   for (std::size_t i = 0; i < findings.size(); ++i) {
     const Finding& finding = findings[i];
-    table += fmt::format("{:>4}  {} {}", i + 1, name(finding.key.outcome), finding.key.api);
-    if (!finding.key.where.empty()) table += fmt::format(", {}", finding.key.where);
-    if (!finding.key.how.empty()) table += fmt::format(": {}", finding.key.how);
-    table += fmt::format("  ({}{} case{}", compared ? fmt::format("{}, ", word(finding.state)) : "",
-                         finding.cases, finding.cases == 1 ? "" : "s");
-    const std::string where = circumstances(finding);
-    table += fmt::format("{}{})\n", where.empty() ? "" : "; ", where);
-    table += fmt::format("      {} {}\n      {}\n", format_case_id(finding.id), finding.text,
-                         finding.message);
+    std::string title =
+        terminal.paint(paint_of(info(finding.key.outcome)), name(finding.key.outcome));
+    title += " " + terminal.paint(Paint::bold, finding.key.api);
+    if (!finding.key.where.empty()) title += fmt::format(", {}", finding.key.where);
+    if (!finding.key.how.empty()) title += fmt::format(": {}", finding.key.how);
+    std::string where = circumstances(finding);
+    if (!where.empty()) where = "; " + where;
+    title += fmt::format("  ({}{}{})", compared ? fmt::format("{}, ", word(finding.state)) : "",
+                         count_of(finding.cases, "case"), where);
+    table += fmt::format("{:>4}  {}\n      {} {}\n", i + 1, title, format_case_id(finding.id),
+                         finding.text);
+    table += terminal.wrap(fmt::format("      {}\n", finding.message));
     if (!finding.shrunk.empty()) table += fmt::format("      shrunk to {}\n", finding.shrunk);
   }
   return table;
