@@ -86,10 +86,13 @@ Result<int> run_api(const ApiOptions& options) {
     ASSAY_TRY([[maybe_unused]] const ShrunkCases shrunk,
               shrink_stored(config.folder.string(), {}, {}, note));
   }
-  if (closed.comparison) fmt::print("{}", comparison_table(*closed.comparison));
+  if (closed.comparison)
+    fmt::print("{}", comparison_table(*closed.comparison, progress.terminal()));
+  const RunVerdict verdict = gate.verdict(closed.report, closed.comparison);
+  fmt::print("{}\n", verdict.line(progress.terminal()));
   if (summary.ending == RunEnding::interrupted) return kInterrupted;
   if (config.shard && summary.ending == RunEnding::complete) return kAllGood;
-  return gate.code(closed.report, closed.comparison);
+  return gate.code(verdict);
 }
 
 }  // namespace
