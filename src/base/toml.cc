@@ -9,6 +9,8 @@
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
 
+#include "base/nearest.h"
+
 namespace assay {
 
 struct TomlTable::Impl {
@@ -221,7 +223,8 @@ Status TomlTable::refuse_others() const {
                                   ? std::string("only tables")
                                   : fmt::format("{}", fmt::join(impl_->asked, ", "));
     return impl_->error(
-        node, fmt::format("unknown setting {}; known here: {}", impl_->named(key.str()), known));
+        node, fmt::format("unknown setting {}; known here: {}{}", impl_->named(key.str()), known,
+                          suggest(key.str(), impl_->asked)));
   }
   return {};
 }

@@ -8,8 +8,8 @@
 #include <limits>
 #include <optional>
 
+#include "base/nearest.h"
 #include "case/case_reader.h"
-#include "case/nearest.h"
 
 namespace assay {
 namespace {

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <span>
 
+#include "base/nearest.h"
 #include "base/utf8.h"
-#include "case/nearest.h"
 
 namespace assay {
 namespace {

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <ctime>
 #include <filesystem>
@@ -12,9 +13,10 @@
 #include <thread>
 #include <utility>
 
+#include "base/nearest.h"
 #include "base/system_memory.h"
 #include "base/text.h"
-#include "case/nearest.h"
+#include "cli/choices.h"
 #include "cli/gpu_seats.h"
 #include "cli/settings.h"
 #include "device/compute_sanitizer.h"
@@ -56,18 +58,10 @@ Result<std::string> chosen_mode(const ApiOptions& options) {
 // The regimes of python/assay/regimes.py that --values=special stands for.
 constexpr std::string_view kSpecialValues = "nan,infinity,bulk";
 
-std::string unknown_outcome(const std::string& text) {
-  std::vector<std::string_view> known;
-  known.reserve(kOutcomes.size());
-  for (const OutcomeInfo& outcome : kOutcomes) known.push_back(outcome.name);
-  return fmt::format("no outcome is called {}; known: {}{}", text, fmt::join(known, " "),
-                     suggest(text, known));
-}
+constexpr std::array<std::string_view, 2> kTolerances{"bar", "engineV2"};
 
 Status choose_judgement(const ApiOptions& options, wire::CaseSettingsT& settings) {
-  if (options.tolerance != "bar" && options.tolerance != "engineV2") {
-    return usage_error("--tolerance takes bar or engineV2, not " + options.tolerance);
-  }
+  ASSAY_CHECK(check_choice("--tolerance", kTolerances, options.tolerance));
   const ModeInfo* mode = find_mode(settings.mode);
   const bool within = mode != nullptr && mode->agreement == Agreement::within;
   if (options.bitwise_alignment) {
@@ -138,11 +132,8 @@ Result<std::vector<Outcome>> chosen_retest(const ApiOptions& options) {
     return outcomes;
   }
   for (const std::string& text : entries_of(options.retest)) {
-    const auto outcome = find_outcome(text);
-    if (!outcome) {
-      return usage_error("--retest: " + unknown_outcome(text));
-    }
-    outcomes.push_back(*outcome);
+    ASSAY_TRY(const Outcome outcome, chosen_outcome("--retest", text));
+    outcomes.push_back(outcome);
   }
   return outcomes;
 }
@@ -247,22 +238,6 @@ std::string python_of(const ApiOptions& options, const std::string& lane) {
   return lane == "torch" ? options.torch_python : std::string();
 }
 
-// The frameworks that python/assay/frameworks has a file for.
-std::vector<std::string> known_frameworks() {
-  constexpr std::string_view kEnd = "_framework.py";
-  std::vector<std::string> names;
-  const auto package = LanePackage::find();
-  if (!package) return names;
-  std::error_code error;
-  std::filesystem::directory_iterator files(package->python_path / "assay" / "frameworks", error);
-  for (const auto& file : files) {
-    const std::string name = file.path().filename().string();
-    if (name.ends_with(kEnd)) names.push_back(name.substr(0, name.size() - kEnd.size()));
-  }
-  std::ranges::sort(names);
-  return names;
-}
-
 // A usage error when `name`, the value of `flag`, is neither a lane of assay.toml nor a framework.
 Status check_lane(const Settings& settings, std::string_view flag, const std::string& name) {
   std::vector<std::string> known = known_frameworks();
@@ -337,6 +312,15 @@ Status check_numbers(const ApiOptions& options) {
   return {};
 }
 
+// The value that a lane's process has for a variable; nullptr: none.
+const char* value_in_lane(const FrameworkConfig& framework, const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  for (const std::string& entry : framework.environment) {
+    if (entry.starts_with(name + "=")) value = entry.c_str() + name.size() + 1;
+  }
+  return value;
+}
+
 void note_without_effect(const ApiOptions& options, std::vector<std::string>& notes) {
   const auto note = [&](bool given, std::string_view flag, std::string_view why) {
     if (given) notes.push_back(fmt::format("--{} has no effect: {}", flag, why));
@@ -351,6 +335,18 @@ void note_without_effect(const ApiOptions& options, std::vector<std::string>& no
 }
 
 }  // namespace
+
+std::string check_nan_inf_warning(const LaneConfig& lane) {
+  constexpr const char* kFlag = "FLAGS_check_nan_inf";
+  const char* const value = value_in_lane(lane.framework, kFlag);
+  if (lane.framework.name != "paddle" || value == nullptr || *value == '\0') return {};
+  if (parse_bool(value) == false) return {};
+  return fmt::format(
+      "{}={} is set for lane {}: Paddle raises an error at each NaN and infinity, and cases under "
+      "the regimes nan and infinity end in a false test_error. Unset it, or run with "
+      "--values=usual",
+      kFlag, value, lane.label.empty() ? lane.framework.name : lane.label);
+}
 
 Result<RunConfig> make_plan_config(const ApiOptions& options, std::vector<std::string>& notes) {
   ASSAY_CHECK(check_numbers(options));
@@ -401,6 +397,11 @@ Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::st
   config.silence_ms = static_cast<std::int64_t>(options.hang_timeout * 1000);
   ASSAY_CHECK(choose_dump(options, config));
   note_without_effect(options, notes);
+  for (const LaneConfig* lane : {&config.test, &config.reference}) {
+    if (config.settings.values == "usual") break;
+    const std::string warning = check_nan_inf_warning(*lane);
+    if (!warning.empty() && (notes.empty() || notes.back() != warning)) notes.push_back(warning);
+  }
   ASSAY_CHECK(choose_slots(options, config, notes));
   ASSAY_CHECK(choose_sanitizer(options, config, notes));
   return config;

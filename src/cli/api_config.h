@@ -18,4 +18,8 @@ Result<RunConfig> make_plan_config(const ApiOptions& options, std::vector<std::s
 // error.
 Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::string>& notes);
 
+// A warning if FLAGS_check_nan_inf is set in the lane's environment; empty if it is not. Paddle
+// then raises at NaN and infinity, which are right results under some value regimes.
+std::string check_nan_inf_warning(const LaneConfig& lane);
+
 }  // namespace assay

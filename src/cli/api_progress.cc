@@ -32,6 +32,16 @@ std::uint64_t failed(const Totals& totals) {
   return sum;
 }
 
+// "48 s", "3 min 20 s", "2 h 5 min".
+std::string duration_text(double seconds) {
+  constexpr std::int64_t kMinute = 60;
+  constexpr std::int64_t kHour = 60 * kMinute;
+  const auto whole = static_cast<std::int64_t>(seconds);
+  if (whole < kMinute) return fmt::format("{} s", whole);
+  if (whole < kHour) return fmt::format("{} min {} s", whole / kMinute, whole % kMinute);
+  return fmt::format("{} h {} min", whole / kHour, whole % kHour / kMinute);
+}
+
 // The device of a lane, in words.
 std::string place_of(const std::string& device, const RunConfig& config) {
   if (device == "cpu") return "the CPU";
@@ -60,7 +70,7 @@ ApiProgress::ApiProgress(const RunConfig& config, bool quiet, bool with_status)
     : config_(config),
       quiet_(quiet),
       with_status_(with_status),
-      terminal_(::isatty(STDOUT_FILENO) == 1),
+      terminal_(Terminal::of(STDOUT_FILENO)),
       settings_(verdict_settings(config)),
       started_ns_(monotonic_ns()) {
   settings_.insert(config.rerun_flags.begin(), config.rerun_flags.end());
@@ -77,10 +87,11 @@ RunObserver ApiProgress::observer() {
 }
 
 void ApiProgress::note(const std::string& line) {
-  if (!quiet_) print_line("note: " + line);
+  if (!quiet_) print_line(terminal_.wrap("note: " + line));
 }
 
 void ApiProgress::planned(const Totals& totals) {
+  planned_ns_ = monotonic_ns();
   if (quiet_ || !with_status_) return;
   std::string line =
       fmt::format("{} to run in {}", count_of(totals.planned, "case"), seats(config_, totals));
@@ -91,7 +102,7 @@ void ApiProgress::planned(const Totals& totals) {
   add(totals.duplicates, "given more than once");
   add(totals.invalid_lines, "invalid lines");
   add(totals.other_apis, "of other APIs (--apis-from, -k)");
-  print_line(line);
+  print_line(terminal_.wrap(line));
 }
 
 void ApiProgress::finished(const FinishedCase& finished, const Totals& totals) {
@@ -102,11 +113,12 @@ void ApiProgress::finished(const FinishedCase& finished, const Totals& totals) {
   if (worth_showing && shown_failures_++ < kShownFailures) {
     const std::string kinds = describe_mismatch(verdict.mismatch);
     const std::string flags = describe_flags(verdict.flags);
-    print_line(fmt::format("{}{}{}  {}", name(verdict.outcome),
-                           kinds.empty() ? "" : " (" + kinds + ")",
+    const std::string outcome =
+        terminal_.paint(paint_of(info(verdict.outcome)), name(verdict.outcome));
+    print_line(fmt::format("{}{}{}  {}", outcome, kinds.empty() ? "" : " (" + kinds + ")",
                            flags.empty() ? "" : " [" + flags + "]", finished.text));
-    print_line("    " + verdict.message);
-    print_line("    again: " + rerun_command(finished.text, settings_));
+    print_line(terminal_.wrap("    " + verdict.message));
+    if (first_failure_.empty()) first_failure_ = finished.text;
     if (shown_failures_ == kShownFailures) print_line("(the report has all further failures)");
   }
   status(totals);
@@ -116,18 +128,25 @@ void ApiProgress::status(const Totals& totals) {
   if (!with_status_) return;
   const std::int64_t now = monotonic_ns();
   const bool last = totals.finished == totals.planned;
-  if (!last && now - status_ns_ < (terminal_ ? kTerminalNs : kLogNs)) return;
+  if (!last && now - status_ns_ < (terminal_.is_tty ? kTerminalNs : kLogNs)) return;
   status_ns_ = now;
-  const double seconds = seconds_since(started_ns_);
   // Rounded down, so that 100% means the end.
   const std::uint64_t percent = totals.planned == 0 ? 100 : 100 * totals.finished / totals.planned;
-  const std::string line =
-      fmt::format("[{:>3}%] {} of {}, {} failed, {:.0f} cases/s, {:.0f} s", percent,
-                  totals.finished, count_of(totals.planned, "case"), failed(totals),
-                  static_cast<double>(totals.finished) / seconds, seconds);
-  if (terminal_) {
+  const double running = seconds_since(planned_ns_);
+  const double rate = running > 0 ? static_cast<double>(totals.finished) / running : 0;
+  std::string fails = fmt::format("{} failed", failed(totals));
+  if (failed(totals) > 0) fails = terminal_.paint(Paint::red, fails);
+  std::string line = fmt::format("[{:>3}%] {} of {}, {}, {:.0f} cases/s, {} elapsed", percent,
+                                 totals.finished, count_of(totals.planned, "case"), fails, rate,
+                                 duration_text(seconds_since(started_ns_)));
+  if (!last && rate > 0) {
+    line +=
+        fmt::format(", about {} remaining",
+                    duration_text(static_cast<double>(totals.planned - totals.finished) / rate));
+  }
+  if (terminal_.is_tty) {
     std::fputs(kEraseLine, stdout);
-    show_text(stdout, line);
+    show_painted(stdout, terminal_.cut(line));
     std::fflush(stdout);
   } else {
     print_line(line);
@@ -135,14 +154,15 @@ void ApiProgress::status(const Totals& totals) {
 }
 
 void ApiProgress::print_line(const std::string& line) {
-  if (terminal_) std::fputs(kEraseLine, stdout);
-  show_line(stdout, line);
+  if (terminal_.is_tty) std::fputs(kEraseLine, stdout);
+  show_painted(stdout, line + "\n");
+  std::fflush(stdout);
 }
 
 void ApiProgress::finish(const RunSummary& summary, const RunReport& report) {
-  if (terminal_) std::fputs(kEraseLine, stdout);
-  show(stdout, "\n{}\n",
-       outcome_table(report, config_.store.empty() ? config_.folder.string() : ""));
+  print_line(fmt::format(
+      "\n{}",
+      outcome_table(report, config_.store.empty() ? config_.folder.string() : "", terminal_)));
   std::string where = seats(config_, summary.totals);
   for (const ServerInfo& framework : summary.frameworks) {
     where += fmt::format(", {} {}", framework.framework, framework.version);
@@ -151,6 +171,9 @@ void ApiProgress::finish(const RunSummary& summary, const RunReport& report) {
                          seconds_since(started_ns_), where));
   print_line(
       fmt::format("results: {} (report.html, run.db, api_config_*.txt)", config_.folder.string()));
+  if (!first_failure_.empty()) {
+    print_line("one case again: " + rerun_command(first_failure_, settings_));
+  }
   if (summary.ending == RunEnding::interrupted) {
     print_line(fmt::format("interrupted; continue with the same command and --log_dir={}",
                            config_.folder.string()));

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 
+#include "base/terminal.h"
 #include "engine/engine.h"
 #include "report/run_report.h"
 
@@ -21,6 +22,7 @@ class ApiProgress {
   RunObserver observer();
   void note(const std::string& line);
   void finish(const RunSummary& summary, const RunReport& report);
+  const Terminal& terminal() const { return terminal_; }
 
  private:
   void planned(const Totals& totals);
@@ -31,9 +33,11 @@ class ApiProgress {
   const RunConfig& config_;
   bool quiet_;
   bool with_status_;
-  bool terminal_;
+  Terminal terminal_;
   std::map<std::string, std::string> settings_;
   std::int64_t started_ns_;
+  std::int64_t planned_ns_ = 0;  // when the frameworks were imported
+  std::string first_failure_;    // text of the case
   std::int64_t status_ns_ = 0;
   std::uint64_t shown_failures_ = 0;
 };

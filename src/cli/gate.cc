@@ -4,7 +4,9 @@
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <array>
 
+#include "cli/choices.h"
 #include "cli/exit_code.h"
 #include "lane/fork_server.h"
 #include "report/load_past.h"
@@ -12,24 +14,7 @@
 namespace assay {
 namespace {
 
-bool any_failed(const RunReport& report, bool strict) {
-  for (const OutcomeInfo& outcome : kOutcomes) {
-    if (outcome.failed && report.outcomes[static_cast<std::size_t>(outcome.outcome)] > 0) {
-      return true;
-    }
-  }
-  return strict && report.flaky > 0;
-}
-
-// Whether there are cases and none of them got a verdict.
-bool nothing_judged(const RunReport& report) {
-  std::uint64_t judged = 0;
-  for (const OutcomeInfo& outcome : kOutcomes) {
-    const bool verdict = outcome.definite && outcome.outcome != Outcome::no_kernel;
-    if (verdict) judged += report.outcomes[static_cast<std::size_t>(outcome.outcome)];
-  }
-  return judged == 0 && report.cases > 0;
-}
+constexpr std::array<std::string_view, 3> kFailOn{"new", "any", "none"};
 
 }  // namespace
 
@@ -50,9 +35,7 @@ Result<Gate> Gate::open(const GateOptions& options, const std::string& usual) {
   gate.strict_ = options.strict;
   gate.fail_on_ = options.fail_on;
   if (gate.fail_on_.empty()) gate.fail_on_ = options.against.empty() ? usual : "new";
-  if (gate.fail_on_ != "new" && gate.fail_on_ != "any" && gate.fail_on_ != "none") {
-    return usage_error("--fail-on takes new, any or none, not " + gate.fail_on_);
-  }
+  ASSAY_CHECK(check_choice("--fail-on", kFailOn, gate.fail_on_));
   if (options.against == kShippedFaults) {
     ASSAY_TRY(const LanePackage package, LanePackage::find());
     gate.shipped_ = package.python_path / "assay" / "known_faults";
@@ -76,13 +59,22 @@ Result<std::optional<RunComparison>> Gate::compare(RunReader& run) const {
   return comparison;
 }
 
-int Gate::code(const RunReport& report, const std::optional<RunComparison>& comparison) const {
+RunVerdict Gate::verdict(const RunReport& report,
+                         const std::optional<RunComparison>& comparison) const {
+  return verdict_of(report, comparison ? &*comparison : nullptr, fail_on_ == "any", strict_);
+}
+
+int Gate::code(const RunVerdict& verdict) const {
   if (fail_on_ == "none") return kAllGood;
-  const bool failed =
-      fail_on_ == "any" ? any_failed(report, strict_) : comparison && comparison->worse();
-  if (failed) return kSomeFailed;
-  const bool lost = comparison && !comparison->lost.empty();
-  return lost || nothing_judged(report) ? kNothingJudged : kAllGood;
+  switch (verdict.kind) {
+    case RunVerdict::Kind::passes:
+      return kAllGood;
+    case RunVerdict::Kind::fails:
+      return kSomeFailed;
+    case RunVerdict::Kind::not_judged:
+      break;
+  }
+  return kNothingJudged;
 }
 
 }  // namespace assay

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "report/compare.h"
 #include "report/run_report.h"
+#include "report/run_verdict.h"
 
 namespace assay {
 
@@ -29,9 +30,10 @@ class Gate {
 
   // Nothing where nobody asked for it.
   Result<std::optional<RunComparison>> compare(RunReader& run) const;
-  // kAllGood, kSomeFailed, or kNothingJudged where no case of the run got a verdict or coverage was
-  // lost.
-  int code(const RunReport& report, const std::optional<RunComparison>& comparison) const;
+  // By what --fail-on counts; with `none`, as if it were not given.
+  RunVerdict verdict(const RunReport& report, const std::optional<RunComparison>& comparison) const;
+  // The exit code for this verdict. kNothingJudged: no case got a verdict, or coverage was lost.
+  int code(const RunVerdict& verdict) const;
 
  private:
   std::string fail_on_;

@@ -2,16 +2,19 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <grp.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 
 #include "base/fd.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "base/toml.h"
 
@@ -117,6 +120,22 @@ std::string installing_python() {
   return std::filesystem::exists(python, error) ? python.string() : std::string();
 }
 
+// A usage error for a framework that assay has no file for. An environment that names the module of
+// another one (ASSAY_FRAMEWORK_MODULE) allows any name.
+Status check_framework(const std::string& file, const std::string& table,
+                       const FrameworkConfig& framework) {
+  const std::vector<std::string> known = known_frameworks();
+  const bool own_module = std::ranges::any_of(framework.environment, [](const std::string& entry) {
+    return entry.starts_with("ASSAY_FRAMEWORK_MODULE=");
+  });
+  if (own_module || known.empty() || std::ranges::find(known, framework.name) != known.end()) {
+    return {};
+  }
+  return usage_error(fmt::format("{}: [{}]: no framework is called {}; known: {}{}", file, table,
+                                 framework.name, fmt::join(known, " "),
+                                 suggest(framework.name, known)));
+}
+
 Result<FrameworkConfig> read_framework(const std::string& name, TomlTable& table) {
   FrameworkConfig config;
   config.name = name;
@@ -167,6 +186,21 @@ LaneConfig Settings::lane(const std::string& name, const std::string& python) co
   return lane;
 }
 
+std::vector<std::string> known_frameworks() {
+  constexpr std::string_view kEnd = "_framework.py";
+  std::vector<std::string> names;
+  const auto package = LanePackage::find();
+  if (!package) return names;
+  std::error_code error;
+  std::filesystem::directory_iterator files(package->python_path / "assay" / "frameworks", error);
+  for (const auto& file : files) {
+    const std::string name = file.path().filename().string();
+    if (name.ends_with(kEnd)) names.push_back(name.substr(0, name.size() - kEnd.size()));
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
 Result<std::chrono::seconds> seconds_to_keep(double seconds, const std::string& named) {
   constexpr double kLongest = 86'400;
   if (!(seconds >= 0 && seconds <= kLongest)) {
@@ -181,18 +215,22 @@ Result<Settings> load_settings(const std::string& path) {
   auto text = path.empty() ? read_default_file() : read_file(file);
   if (!text) return usage_error(text.error().message);
   if (text->empty() && path.empty()) return settings;
+  std::error_code ignored;
+  settings.file = std::filesystem::absolute(file, ignored).string();
   ASSAY_TRY(TomlTable root, TomlTable::parse(*text, file, kVersion));
   double keep = 0;
   ASSAY_CHECK(root.read("keep_frameworks", keep));
   ASSAY_TRY(settings.keep_frameworks, seconds_to_keep(keep, file + ": keep_frameworks"));
   const auto read = [&](const std::string& name, TomlTable& table) -> Status {
     ASSAY_TRY(FrameworkConfig config, read_framework(name, table));
+    ASSAY_CHECK(check_framework(file, "frameworks." + name, config));
     settings.frameworks.emplace(name, std::move(config));
     return {};
   };
   ASSAY_CHECK(root.read_tables("frameworks", read));
   const auto take_lane = [&](const std::string& name, TomlTable& table) -> Status {
     ASSAY_TRY(LaneConfig lane, read_lane(name, table, settings));
+    ASSAY_CHECK(check_framework(file, "lanes." + name, lane.framework));
     settings.lanes.emplace(name, std::move(lane));
     return {};
   };

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "engine/run_config.h"
@@ -25,6 +26,7 @@
 namespace assay {
 
 struct Settings {
+  std::string file;  // absolute path of what was read; empty: there is no assay.toml
   std::chrono::seconds keep_frameworks{0};
   std::map<std::string, FrameworkConfig> frameworks;
   std::map<std::string, LaneConfig> lanes;
@@ -35,6 +37,10 @@ struct Settings {
   // The lane of this name. Without such a table it is the framework of this name, with `python`.
   LaneConfig lane(const std::string& name, const std::string& python) const;
 };
+
+// The frameworks that python/assay/frameworks has a file for, in alphabetical order; empty if there
+// is no such folder.
+std::vector<std::string> known_frameworks();
 
 // Checks a value of keep_frameworks. `named` is the setting's name for the error.
 Result<std::chrono::seconds> seconds_to_keep(double seconds, const std::string& named);

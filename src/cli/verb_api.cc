@@ -101,11 +101,14 @@ Result<int> run_api(const ApiOptions& options) {
     ASSAY_TRY([[maybe_unused]] const ShrunkCases shrunk,
               shrink_stored(config.folder.string(), {}, {}, note));
   }
-  if (closed.comparison) show(stdout, "{}", comparison_table(*closed.comparison));
+  if (closed.comparison)
+    show_painted(stdout, comparison_table(*closed.comparison, progress.terminal()));
+  const RunVerdict verdict = gate.verdict(closed.report, closed.comparison);
+  show_painted(stdout, verdict.line(progress.terminal()) + "\n");
   if (summary.ending == RunEnding::interrupted) return kInterrupted;
   if (!closed.unwritten.empty()) return kTrouble;
   if (config.shard && summary.ending == RunEnding::complete) return kAllGood;
-  return gate.code(closed.report, closed.comparison);
+  return gate.code(verdict);
 }
 
 }  // namespace

@@ -8,15 +8,19 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <list>
+#include <map>
 #include <memory>
 #include <thread>
 
 #include "base/terminal.h"
+#include "cli/api_config.h"
 #include "cli/exit_code.h"
 #include "cli/settings.h"
 #include "device/gpu_choice.h"
 #include "device/nvml.h"
 #include "device/plugin.h"
+#include "engine/lane_plan.h"
 #include "lane/fork_server.h"
 
 namespace assay {
@@ -30,24 +34,43 @@ struct DoctorOptions {
   std::string settings_file;
 };
 
-// Imports the framework and prints the outcome. Returns whether that worked.
-bool examine(FrameworkConfig config, const LanePackage& package) {
-  config.keep = std::chrono::seconds(0);  // a kept server would hide a broken installation
-  // The folder's name is new, because another user could have put a link at a known name.
+// Imports frameworks, each configuration once.
+class Frameworks {
+ public:
+  explicit Frameworks(const LanePackage& package) : package_(package) {}
+
+  // Imports it and prints the outcome, if that has not happened yet.
+  const Result<ServerInfo>& examine(FrameworkConfig config);
+
+ private:
+  Result<ServerInfo> import(const FrameworkConfig& config) const;
+
+  const LanePackage& package_;
+  std::list<std::pair<FrameworkConfig, Result<ServerInfo>>> known_;
+};
+
+Result<ServerInfo> Frameworks::import(const FrameworkConfig& config) const {
+  // In a folder of a new name: a link that another user has put at a known name would be followed.
   std::string folder = std::filesystem::temp_directory_path() / "assay-doctor-XXXXXX";
-  if (::mkdtemp(folder.data()) == nullptr) {
-    show(stdout, "missing  {}\n", errno_error("cannot make " + folder).value().message);
-    return false;
-  }
-  auto server = ForkServer::start(config, package, std::filesystem::path(folder) / "server.log");
-  const auto info = server ? server->wait_ready(kImportLimit)
-                           : Result<ServerInfo>(tl::unexpected<Error>(server.error()));
+  if (::mkdtemp(folder.data()) == nullptr) return errno_error("cannot make " + folder);
+  auto server = ForkServer::start(config, package_, std::filesystem::path(folder) / "server.log");
+  auto info = server ? server->wait_ready(kImportLimit)
+                     : Result<ServerInfo>(tl::unexpected<Error>(server.error()));
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);
+  return info;
+}
+
+const Result<ServerInfo>& Frameworks::examine(FrameworkConfig config) {
+  config.keep = std::chrono::seconds(0);  // a kept server would hide a broken installation
+  for (const auto& [known, info] : known_) {
+    if (known == config) return info;
+  }
+  const Result<ServerInfo>& info = known_.emplace_back(config, import(config)).second;
   if (info) {
     show(stdout, "ok       {} {} in {} (Python {}), {} APIs known\n", info->framework,
          info->version, config.python, info->python, info->apis);
-    return true;
+    return info;
   }
   std::string why = info.error().message;
   if (why.ends_with(kDoctorHelps)) why.resize(why.size() - kDoctorHelps.size());
@@ -56,7 +79,54 @@ bool examine(FrameworkConfig config, const LanePackage& package) {
        "name an "
        "interpreter that has it: --{}_python, or in assay.toml\n",
        why, config.python, config.name == "paddle" ? "paddlepaddle" : config.name, config.name);
-  return false;
+  return info;
+}
+
+// Whether the framework has the device and the execution of the lane. A lane without a device gets
+// one from the run.
+Status check_lane(const ServerInfo& info, const std::string& name, const LaneConfig& lane) {
+  wire::LaneSpecT spec;
+  spec.label = name;
+  spec.device = lane.device.empty() ? "cpu" : lane.device;
+  spec.execution = lane.execution;
+  ASSAY_CHECK(check_execution(info, spec));
+  return place_lane(info, spec);
+}
+
+// A lane of assay.toml. Returns whether it can run.
+bool examine_lane(const std::string& name, const LaneConfig& lane, Frameworks& frameworks) {
+  const Result<ServerInfo>& info = frameworks.examine(lane.framework);
+  const Status fits = info ? check_lane(*info, name, lane)
+                           : Status(fail(fmt::format("{}: see its framework above", name)));
+  if (!fits) {
+    show(stdout, "missing  lane {}\n", fits.error().message);
+    return false;
+  }
+  show(stdout, "ok       lane {}: {} {}, device {}, {}\n", name, info->framework, info->version,
+       lane.device.empty() ? "of the run" : lane.device, lane.execution);
+  return true;
+}
+
+// Every lane that a run may name, and the warnings about their environment.
+bool examine_lanes(const DoctorOptions& options, const Settings& settings,
+                   const LanePackage& package) {
+  Frameworks frameworks(package);
+  std::map<std::string, LaneConfig> lanes;
+  bool good = true;
+  for (const auto& [name, python] :
+       {std::pair{"paddle", options.paddle_python}, std::pair{"torch", options.torch_python}}) {
+    lanes[name] = settings.lane(name, python);
+    good = frameworks.examine(settings.framework(name, python)).has_value() && good;
+  }
+  for (const auto& [name, lane] : settings.lanes) {
+    lanes[name] = lane;
+    good = examine_lane(name, lane, frameworks) && good;
+  }
+  for (const auto& [name, lane] : lanes) {
+    const std::string warning = check_nan_inf_warning(lane);
+    if (!warning.empty()) show(stdout, "note     {}\n", warning);
+  }
+  return good;
 }
 
 // Prints the GPUs, their driver and the plug-in. None is required: workers can run on the CPU.
@@ -91,8 +161,10 @@ Result<int> run_doctor(const DoctorOptions& options) {
     good = false;
   }
   ASSAY_TRY(const Settings settings, load_settings(options.settings_file));
-  good = examine(settings.framework("paddle", options.paddle_python), *package) && good;
-  good = examine(settings.framework("torch", options.torch_python), *package) && good;
+  show(stdout, "{}\n",
+       settings.file.empty() ? "note     no assay.toml in this folder: each lane is a framework"
+                             : "ok       settings of " + settings.file);
+  good = examine_lanes(options, settings, *package) && good;
   show(stdout, "ok       {} cores\n", std::thread::hardware_concurrency());
   examine_gpus();
   return good ? kAllGood : kSomeFailed;

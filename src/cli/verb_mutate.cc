@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/atomic_file.h"
+#include "base/nearest.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "cli/api_config.h"
@@ -47,8 +48,8 @@ Status choose_faults(const MutateOptions& options, wire::CaseSettingsT& settings
   const std::vector<std::string> known = split_at(wire::kAllMutants, ',');
   for (const std::string& name : split_at(settings.mutants, ',')) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
-      return usage_error(
-          fmt::format("--operators: no fault is called {}; known: {}", name, wire::kAllMutants));
+      return usage_error(fmt::format("--operators: no fault is called {}; known: {}{}", name,
+                                     wire::kAllMutants, suggest(name, known)));
     }
   }
   const std::string_view text = options.sample;

@@ -1,7 +1,7 @@
 #include "cli/verb_report.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -14,13 +14,16 @@
 
 #include "base/fd.h"
 #include "base/terminal.h"
+#include "cli/choices.h"
 #include "cli/exit_code.h"
 #include "cli/gate.h"
 #include "lane/fork_server.h"
 #include "report/annotations.h"
 #include "report/baseline.h"
+#include "report/filtered_run.h"
 #include "report/findings.h"
 #include "report/junit.h"
+#include "report/markdown.h"
 #include "report/rejudge.h"
 #include "report/run_report.h"
 #include "report/text_logs.h"
@@ -43,6 +46,8 @@ struct ReportOptions {
   JudgeBy judge_by;
   bool logs = false;
   bool every_failure = false;
+  bool passing = false;
+  std::string filter;  // -k
   GateOptions gate;
 };
 
@@ -52,16 +57,12 @@ constexpr std::uint64_t kReadFailures = 20'000;
 
 // `assay report` tells what came of a run; that something failed is no failure of the telling.
 constexpr const char* kUsualGateOfReport = "none";
-constexpr std::array<std::string_view, 4> kReportFormats{"text", "json", "sarif", "github"};
+constexpr std::array<std::string_view, 5> kReportFormats{"text", "json", "sarif", "github",
+                                                         "markdown"};
 
 Status list_outcome(RunReader& run, const std::string& text) {
-  const auto wanted = find_outcome(text);
-  if (!wanted) {
-    std::string known;
-    for (const OutcomeInfo& outcome : kOutcomes) known += fmt::format(" {}", outcome.name);
-    return usage_error(fmt::format("--list: no outcome is called {}; there are{}", text, known));
-  }
-  if (*wanted == Outcome::invalid) {
+  ASSAY_TRY(const Outcome wanted, chosen_outcome("--list", text));
+  if (wanted == Outcome::invalid) {
     ASSAY_CHECK(run.each_invalid([](const InvalidLine& line) -> Status {
       show_line(stdout, line.text);
       return {};
@@ -69,7 +70,7 @@ Status list_outcome(RunReader& run, const std::string& text) {
   }
   RunQuery query;
   query.rows = RunQuery::Rows::outcome;
-  query.outcome = *wanted;
+  query.outcome = wanted;
   query.records = false;
   return run.each(query, [](const FinishedCase& finished) -> Status {
     show_line(stdout, finished.text);
@@ -114,9 +115,26 @@ Status write_files(const ReportOptions& options, RunReader& run, const RunCompar
   return {};
 }
 
-// Prints the report to standard output.
+// For people, with the verdict last: a terminal shows the end.
+void print_text(const ReportOptions& options, const RunReport& report, const RunVerdict& verdict,
+                const std::vector<Finding>& findings, const RunComparison* compared) {
+  const Terminal terminal = Terminal::of(STDOUT_FILENO);
+  show_painted(stdout, findings_table(findings, compared != nullptr, terminal));
+  if (compared != nullptr) show_painted(stdout, "\n" + comparison_table(*compared, terminal));
+  const bool only_files =
+      !options.junit.empty() || !options.html.empty() || !options.baseline.empty();
+  if (!only_files) {
+    show_painted(stdout, fmt::format("\n{}\n{}", outcome_table(report, options.folder, terminal),
+                                     api_table(report, options.passing, terminal)));
+    if (options.passing) show_painted(stdout, accommodation_table(report, terminal));
+  }
+  show_painted(stdout, "\n" + verdict.line(terminal) + "\n");
+}
+
+// The report on standard output.
 Status print_report(const ReportOptions& options, const RunReport& report,
-                    const std::vector<Finding>& findings, const RunComparison* compared) {
+                    const RunVerdict& verdict, const std::vector<Finding>& findings,
+                    const RunComparison* compared) {
   ASSAY_TRY(const CorpusPlaces places, CorpusPlaces::read(options.corpus));
   if (options.format == "json") {
     nlohmann::json object = json_report(report);
@@ -126,15 +144,14 @@ Status print_report(const ReportOptions& options, const RunReport& report,
   } else if (options.format == "sarif") {
     show(stdout, "{}", sarif_log(findings, places, compared != nullptr, ASSAY_VERSION));
   } else if (options.format == "github") {
-    show(stdout, "{}", github_annotations(findings, places, compared != nullptr));
+    show(stdout, "{}", github_annotations(findings, places, verdict, compared));
+  } else if (options.format == "markdown") {
+    const bool in_folder = !is_store_address(options.folder);
+    show(stdout, "{}",
+         markdown_summary(
+             {report, verdict, findings, compared, in_folder ? options.folder : std::string()}));
   } else {
-    show(stdout, "{}", findings_table(findings, compared != nullptr));
-    if (compared != nullptr) show(stdout, "\n{}", comparison_table(*compared));
-    const bool only_files =
-        !options.junit.empty() || !options.html.empty() || !options.baseline.empty();
-    if (!only_files)
-      show(stdout, "\n{}\n{}{}", outcome_table(report), api_table(report),
-           accommodation_table(report));
+    print_text(options, report, verdict, findings, compared);
   }
   return {};
 }
@@ -156,10 +173,11 @@ Result<std::unique_ptr<RunReader>> judged_again(const ReportOptions& options, Ru
 
 Result<int> run_report(ReportOptions options) {
   if (options.json) options.format = "json";
-  if (std::find(kReportFormats.begin(), kReportFormats.end(), options.format) ==
-      kReportFormats.end()) {
-    return usage_error(
-        fmt::format("--format takes {}, not {}", fmt::join(kReportFormats, ", "), options.format));
+  ASSAY_CHECK(check_choice("--format", kReportFormats, options.format));
+  std::optional<NameFilter> filter;
+  if (!options.filter.empty()) {
+    ASSAY_TRY(filter, NameFilter::parse(options.filter));
+    if (options.logs) return usage_error("--logs writes the logs of all cases: leave out -k");
   }
   ASSAY_TRY(const Gate gate, Gate::open(options.gate, kUsualGateOfReport));
   ASSAY_TRY(const std::unique_ptr<Store> store, open_store(options.folder, StoreMode::read));
@@ -172,7 +190,9 @@ Result<int> run_report(ReportOptions options) {
   } else if (options.judge_by.atol || options.judge_by.rtol) {
     return usage_error("--atol and --rtol: give --judge as well");
   }
-  RunReader& run = again ? *again : *store;
+  std::optional<FilteredRun> part;
+  if (filter) part.emplace(again ? *again : *store, *filter);
+  RunReader& run = part ? *part : again ? *again : *store;
   ASSAY_TRY(const std::optional<RunComparison> comparison, gate.compare(run));
   const RunComparison* compared = comparison ? &*comparison : nullptr;
   ASSAY_CHECK(write_files(options, run, compared));
@@ -188,8 +208,9 @@ Result<int> run_report(ReportOptions options) {
     ASSAY_TRY(const ShrunkCases shrunk, read_shrunk(options.folder));
     add_shrunk(shrunk, findings);
   }
-  ASSAY_CHECK(print_report(options, report, findings, compared));
-  return gate.code(report, comparison);
+  const RunVerdict verdict = gate.verdict(report, comparison);
+  ASSAY_CHECK(print_report(options, report, verdict, findings, compared));
+  return gate.code(verdict);
 }
 
 }  // namespace
@@ -201,7 +222,8 @@ Verb add_report_verb(CLI::App& parent) {
                   "The run's folder (--log_dir), or postgresql://… (--store)")
       ->required();
   app->add_option("--format", options->format,
-                  "What is printed: text, json, sarif (2.1.0), github (annotations of a workflow)")
+                  "What is printed: text, json, sarif (2.1.0), github (annotations of a workflow), "
+                  "markdown (a job summary)")
       ->capture_default_str();
   app->add_flag("--json", options->json, "The same as --format=json");
   app->add_option("--corpus", options->corpus,
@@ -209,6 +231,11 @@ Verb add_report_verb(CLI::App& parent) {
   app->add_option("--junit", options->junit, "Write JUnit XML to this file");
   app->add_option("--html", options->html, "Write a page to this file");
   app->add_option("--list", options->list, "The cases of one outcome, one a line");
+  app->add_option("-k,--filter", options->filter,
+                  "Only cases whose API name matches: 'softmax and not log'. Parts of names with "
+                  "and, or, not and parentheses, as in pytest");
+  app->add_flag("--passing", options->passing,
+                "List APIs without a failure and known deviations, too");
   app->add_option("--write-baseline", options->baseline,
                   "Write what did not pass to this file, for --against; its comments stay");
   app->add_option_function<std::string>(

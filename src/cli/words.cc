@@ -5,7 +5,7 @@
 #include <CLI/App.hpp>
 #include <algorithm>
 
-#include "case/nearest.h"
+#include "base/nearest.h"
 
 namespace assay {
 namespace {

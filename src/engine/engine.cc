@@ -255,9 +255,10 @@ Status check_property(const RunConfig& config, const std::string& key, const std
 Status check_properties(const RunConfig& config, const Properties& wanted, Store& store) {
   ASSAY_TRY(const Properties found, store.properties());
   if (found.empty()) return {};  // a new run
+  ASSAY_TRY(const StoreCounts counts, store.counts());
   const auto check = [&](const std::string& key, const std::string& value) -> Status {
     const auto stored = found.find(key);
-    if (stored == found.end() && !config.store.empty()) return {};
+    if (stored == found.end() && (!config.store.empty() || counts.finished == 0)) return {};
     return check_property(
         config, key, value,
         stored == found.end() ? "(an assay that did not keep it)" : stored->second);
@@ -337,9 +338,14 @@ Result<RunSummary> run_engine(const RunConfig& config, Store& store, const RunOb
   ASSAY_TRY(Policies policies, load_policies(config.settings));
   properties["version.policies"] = policies.version();
   ASSAY_CHECK(check_properties(config, properties, store));
-  ASSAY_TRY(Lanes lanes, start_lanes(config, observer));
-  // While the frameworks are imported.
-  ASSAY_TRY(Plan plan, make_plan(config, store));
+  // Servers import while the rest is planned. Without a case to run or an earlier result, whose
+  // build has to be this one, nothing is imported.
+  Lanes lanes;
+  const auto start = [&]() -> Status {
+    ASSAY_TRY(lanes, start_lanes(config, observer));
+    return {};
+  };
+  ASSAY_TRY(Plan plan, make_plan(config, store, start));
   ASSAY_TRY(std::vector<SpawnedSlot> ahead, slots_ahead(config, lanes, plan.totals.planned));
 
   RunSummary summary;

@@ -26,8 +26,8 @@ std::uint64_t planned_work_us(const RunConfig& config, std::uint64_t id, std::st
 
 class Planner {
  public:
-  Planner(const RunConfig& config, Store& store, Plan& plan)
-      : config_(config), store_(store), plan_(plan) {}
+  Planner(const RunConfig& config, Store& store, Plan& plan, std::function<Status()> has_work)
+      : config_(config), store_(store), plan_(plan), has_work_(std::move(has_work)) {}
 
   Status run() {
     const bool no_sources = config_.sources.configs.empty() && config_.sources.patterns.empty();
@@ -37,6 +37,7 @@ class Planner {
     ASSAY_CHECK(store_.forget_invalid());
     ASSAY_CHECK(store_.each_finished_id([&](std::uint64_t id) { finished_.insert(id); }));
     plan_.totals.earlier = finished_.size();
+    if (!finished_.empty()) ASSAY_CHECK(tell_of_work());
     if (config_.shard) ASSAY_CHECK(choose_shard());
     ASSAY_CHECK(take_sources());
     if (no_sources) {
@@ -63,7 +64,12 @@ class Planner {
     }
     plan_.totals.earlier = counts.finished;
     plan_.totals.planned = counts.planned - counts.finished;
-    return {};
+    return tell_of_work();
+  }
+
+  Status tell_of_work() {
+    const auto tell = std::exchange(has_work_, {});
+    return tell ? tell() : Status();
   }
 
   Status take_sources() {
@@ -132,7 +138,7 @@ class Planner {
     if (finished_.contains(id)) return {};
     if (config_.shard && !std::binary_search(shard_.begin(), shard_.end(), id)) return {};
     const Cost cost = estimate_cost(found);
-    ++plan_.totals.planned;
+    if (plan_.totals.planned++ == 0) ASSAY_CHECK(tell_of_work());
     return store_.add_case({id, canonical_, cost.elements, cost.bytes,
                             planned_work_us(config_, id, canonical_, cost)});
   }
@@ -140,6 +146,7 @@ class Planner {
   const RunConfig& config_;
   Store& store_;
   Plan& plan_;
+  std::function<Status()> has_work_;  // empty: it was called
   Case scratch_;
   std::string canonical_;
   std::unordered_set<std::uint64_t> seen_;      // in this corpus
@@ -157,9 +164,10 @@ std::uint64_t work_us_of(const RunConfig& config, const StoredCase& planned, Cas
 
 }  // namespace
 
-Result<Plan> make_plan(const RunConfig& config, Store& store) {
+Result<Plan> make_plan(const RunConfig& config, Store& store,
+                       const std::function<Status()>& has_work) {
   Plan plan;
-  ASSAY_CHECK(Planner(config, store, plan).run());
+  ASSAY_CHECK(Planner(config, store, plan, has_work).run());
   return plan;
 }
 

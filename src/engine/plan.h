@@ -18,8 +18,10 @@ struct Plan {
 };
 
 // Writes every case to the store without a commit. Lines that do not parse are stored as invalid
-// and counted.
-Result<Plan> make_plan(const RunConfig& config, Store& store);
+// and counted. Calls `has_work` once, before the first case to run, or at once if the run has
+// results already.
+Result<Plan> make_plan(const RunConfig& config, Store& store,
+                       const std::function<Status()>& has_work = {});
 
 // Claims unfinished cases of the plan, and hands each to `take`.
 Result<Supply> claim_cases(const RunConfig& config, std::size_t bundles, Store& store,

@@ -55,7 +55,11 @@ json result_of(const Finding& finding, const CorpusPlaces& places, bool compared
       {"message", {{"text", fmt::format("{}\n{}", finding_line(finding), finding.text)}}},
       {"locations", json::array({location})},
       {"occurrenceCount", finding.cases},
-      {"partialFingerprints", {{"fault/v2", finding.key.digest()}}},
+      // GitHub tracks an alert by rule, file and primaryLocationLineHash. If that is missing, the
+      // upload computes it from the corpus line, and two faults of one case become one alert.
+      {"partialFingerprints",
+       {{"fault/v2", finding.key.digest()},
+        {"primaryLocationLineHash", finding.key.digest() + ":1"}}},
       {"properties",
        {{"values", finding.extent.values},
         {"dtypes", finding.extent.dtypes},
@@ -72,6 +76,13 @@ std::string escaped(std::string_view text, bool property) {
     safe += special ? fmt::format("%{:02X}", static_cast<unsigned char>(c)) : std::string(1, c);
   }
   return safe;
+}
+
+// `where` is empty, or properties with a comma at the end.
+std::string command_line(std::string_view level, std::string_view where, std::string_view title,
+                         std::string_view message) {
+  return fmt::format("::{} {}title={}::{}\n", level, where, escaped(title, true),
+                     escaped(message, false));
 }
 
 }  // namespace
@@ -113,18 +124,26 @@ std::string sarif_log(const std::vector<Finding>& findings, const CorpusPlaces& 
 }
 
 std::string github_annotations(const std::vector<Finding>& findings, const CorpusPlaces& places,
-                               bool compared) {
-  std::string lines;
+                               const RunVerdict& verdict, const RunComparison* comparison) {
+  const bool good = verdict.kind == RunVerdict::Kind::passes;
+  std::string lines = command_line(good ? "notice" : "error", "", "assay", verdict.line());
   for (const Finding& finding : findings) {
+    if (is_known(finding, comparison != nullptr)) continue;
     std::string where;
     if (const auto* place = places.find(finding.id)) {
       where = fmt::format("file={},line={},", escaped(place->file, true), place->line);
     }
     const std::string title = fmt::format("{} {}", name(finding.key.outcome), finding.key.api);
-    lines +=
-        fmt::format("::{} {}title={}::{}\n", is_known(finding, compared) ? "notice" : "error",
-                    where, escaped(title, true),
-                    escaped(fmt::format("{}\n{}", finding_line(finding), finding.text), false));
+    lines += command_line("error", where, title,
+                          fmt::format("{}\n{}", finding_line(finding), finding.text));
+  }
+  if (comparison == nullptr) return lines;
+  for (const auto& [key, compared] : comparison->faults) {
+    if (key.outcome != Outcome::invalid || compared.state == FaultState::known) continue;
+    lines += command_line("error", "", "invalid", compared.example.message);
+  }
+  for (const LostCoverage& lost : comparison->lost) {
+    lines += command_line("error", "", "lost " + lost.api, lost.text());
   }
   return lines;
 }

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "report/findings.h"
+#include "report/run_verdict.h"
 
 namespace assay {
 
@@ -38,8 +39,10 @@ std::string finding_line(const Finding& finding);
 std::string sarif_log(const std::vector<Finding>& findings, const CorpusPlaces& places,
                       bool compared, const std::string& version);
 
-// ::error file=…,line=…,title=…::… for each finding; known ones are notices where `compared`.
+// The verdict as one annotation (a notice if the run passes), then ::error file=…,line=…,title=…::…
+// for each finding. With a comparison, known findings are left out, and invalid lines and lost
+// coverage are added. GitHub shows the first ten errors of a step.
 std::string github_annotations(const std::vector<Finding>& findings, const CorpusPlaces& places,
-                               bool compared);
+                               const RunVerdict& verdict, const RunComparison* comparison);
 
 }  // namespace assay

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/terminal.h"
 #include "report/past.h"
 #include "report/speed_change.h"
 #include "store/store.h"
@@ -44,6 +45,9 @@ struct LostCoverage {
   bool rejected = false;  // because both frameworks now reject the call
   Coverage before;
   Coverage now;
+
+  // "4 of 12 cases are not judged (0 of 12 before)"
+  std::string text() const;
 };
 
 // A setting that differs between the two runs.
@@ -95,9 +99,8 @@ std::uint64_t elements_of(std::string_view case_text);
 // The message of the case's fault with this key. It names the value regime.
 std::string message_of(const FaultKey& key, const Verdict& verdict);
 
-// The comparison as text for a terminal, with the verdict first.
-std::string comparison_table(const RunComparison& comparison);
-// The comparison as JSON, for the page and `assay compare --json`.
+// For people: counts first, then what is worse.
+std::string comparison_table(const RunComparison& comparison, const Terminal& terminal = {});
 nlohmann::json comparison_json(const RunComparison& comparison);
 
 }  // namespace assay

@@ -43,17 +43,19 @@ std::string settings_text(const RunComparison& comparison) {
   return text;
 }
 
-std::string faults_text_of(const RunComparison& comparison, FaultState state) {
+std::string faults_text_of(const RunComparison& comparison, FaultState state,
+                           const Terminal& terminal) {
   std::string text;
   std::size_t shown = 0;
   for (const auto& [key, compared] : comparison.faults) {
     if (compared.state != state || ++shown > kShownFaults) continue;
-    text += fmt::format("  {:<6} {} ({}){}{}\n", word(state), title_of(key),
-                        extent_text(compared.now), compared.why.empty() ? "" : ": ", compared.why);
+    text += terminal.wrap(fmt::format(
+        "  {} {} ({}){}{}\n", terminal.paint(Paint::red, fmt::format("{:<6}", word(state))),
+        title_of(key), extent_text(compared.now), compared.why.empty() ? "" : ": ", compared.why));
     const FaultExample& example = compared.example;
     if (example.text.empty()) continue;
-    text += fmt::format("         {} {}\n         {}\n", format_case_id(example.id),
-                        one_line(example.text), one_line(example.message));
+    text += fmt::format("         {} {}\n", format_case_id(example.id), one_line(example.text));
+    text += terminal.wrap(fmt::format("         {}\n", one_line(example.message)));
   }
   if (shown > kShownFaults) {
     text += fmt::format("         … and {} more (assay report --json lists all)\n",
@@ -63,13 +65,8 @@ std::string faults_text_of(const RunComparison& comparison, FaultState state) {
 }
 
 std::string lost_text(const LostCoverage& lost) {
-  const auto cases = [&](const Coverage& of) {
-    return lost.rejected ? of.rejected : of.not_judged;
-  };
-  return fmt::format("  lost   {}{}{}: {} of {} cases are {} ({} of {} before)\n", lost.api,
-                     lost.dtype.empty() ? "" : " ", lost.dtype, cases(lost.now), lost.now.cases,
-                     lost.rejected ? "refused by both frameworks" : "not judged",
-                     cases(lost.before), lost.before.cases);
+  return fmt::format("{}{}{}: {}\n", lost.api, lost.dtype.empty() ? "" : " ", lost.dtype,
+                     lost.text());
 }
 
 template <typename List, typename Line>
@@ -109,7 +106,14 @@ std::string_view word(FaultState state) {
   return "known";
 }
 
-std::string comparison_table(const RunComparison& comparison) {
+std::string LostCoverage::text() const {
+  const auto cases = [&](const Coverage& of) { return rejected ? of.rejected : of.not_judged; };
+  return fmt::format("{} of {} cases are {} ({} of {} before)", cases(now), now.cases,
+                     rejected ? "refused by both frameworks" : "not judged", cases(before),
+                     before.cases);
+}
+
+std::string comparison_table(const RunComparison& comparison, const Terminal& terminal) {
   const std::uint64_t added = comparison.count(FaultState::added);
   const std::uint64_t grown = comparison.count(FaultState::grown);
   std::string table =
@@ -119,12 +123,14 @@ std::string comparison_table(const RunComparison& comparison) {
   if (!comparison.lost.empty()) table += fmt::format("; coverage lost: {}", comparison.lost.size());
   table += '\n';
   if (!comparison.notice.empty()) table += fmt::format("  note: {}\n", comparison.notice);
-  table += settings_text(comparison);
-  table += faults_text_of(comparison, FaultState::added);
-  table += faults_text_of(comparison, FaultState::grown);
-  table += first_lines(comparison.lost, lost_text);
-  table += first_lines(comparison.fixed, [](const auto& each) {
-    return fmt::format("  fixed  {}\n", title_of(each.first));
+  table = terminal.wrap(table + settings_text(comparison));
+  table += faults_text_of(comparison, FaultState::added, terminal);
+  table += faults_text_of(comparison, FaultState::grown, terminal);
+  table += first_lines(comparison.lost, [&](const LostCoverage& lost) {
+    return fmt::format("  {} {}", terminal.paint(Paint::yellow, "lost  "), lost_text(lost));
+  });
+  table += first_lines(comparison.fixed, [&](const auto& each) {
+    return fmt::format("  {} {}\n", terminal.paint(Paint::green, "fixed "), title_of(each.first));
   });
   table += first_lines(comparison.slower, [](const SlowerApi& each) {
     return fmt::format("  slower {}: {:.2f} s per case in the test lane, {:.2f} s before\n",

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "case/canonical.h"
+#include "report/run_report.h"
 
 namespace assay {
 namespace {
@@ -113,22 +114,24 @@ std::string circumstances(const Finding& finding) {
   return text;
 }
 
-std::string findings_table(const std::vector<Finding>& findings, bool compared) {
+std::string findings_table(const std::vector<Finding>& findings, bool compared,
+                           const Terminal& terminal) {
   if (findings.empty()) return {};
-  std::string table =
-      fmt::format("{} finding{}:\n", findings.size(), findings.size() == 1 ? "" : "s");
+  std::string table = fmt::format("{}:\n", count_of(findings.size(), "finding"));
   for (std::size_t i = 0; i < findings.size(); ++i) {
     const Finding& finding = findings[i];
-    table +=
-        fmt::format("{:>4}  {} {}", i + 1, name(finding.key.outcome), one_line(finding.key.api));
-    if (!finding.key.where.empty()) table += ", " + one_line(finding.key.where);
-    if (!finding.key.how.empty()) table += ": " + one_line(finding.key.how);
-    table += fmt::format("  ({}{} case{}", compared ? fmt::format("{}, ", word(finding.state)) : "",
-                         finding.cases, finding.cases == 1 ? "" : "s");
-    const std::string where = circumstances(finding);
-    table += fmt::format("{}{})\n", where.empty() ? "" : "; ", where);
-    table += fmt::format("      {} {}\n      {}\n", format_case_id(finding.id),
-                         one_line(finding.text), one_line(finding.message));
+    std::string title =
+        terminal.paint(paint_of(info(finding.key.outcome)), name(finding.key.outcome));
+    title += " " + terminal.paint(Paint::bold, one_line(finding.key.api));
+    if (!finding.key.where.empty()) title += fmt::format(", {}", one_line(finding.key.where));
+    if (!finding.key.how.empty()) title += fmt::format(": {}", one_line(finding.key.how));
+    std::string where = circumstances(finding);
+    if (!where.empty()) where = "; " + where;
+    title += fmt::format("  ({}{}{})", compared ? fmt::format("{}, ", word(finding.state)) : "",
+                         count_of(finding.cases, "case"), where);
+    table += fmt::format("{:>4}  {}\n      {} {}\n", i + 1, title, format_case_id(finding.id),
+                         one_line(finding.text));
+    table += terminal.wrap(fmt::format("      {}\n", one_line(finding.message)));
     if (!finding.shrunk.empty())
       table += fmt::format("      shrunk to {}\n", one_line(finding.shrunk));
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/terminal.h"
 #include "report/compare.h"
 #include "report/shrunk.h"
 #include "store/store.h"
@@ -62,9 +63,10 @@ Result<std::vector<Finding>> findings_of(RunReader& run, const RunComparison* co
 // Sets Finding::shrunk from the results of `assay shrink`.
 void add_shrunk(const ShrunkCases& shrunk, std::vector<Finding>& findings);
 
-// The findings as text for a terminal, a few lines for each. `compared`: prints whether a finding
-// is new, grown or known.
-std::string findings_table(const std::vector<Finding>& findings, bool compared);
+// For people: a few lines for each. `compared`: with its state (new, grown, known). On a terminal
+// only messages are wrapped: cases stay whole, to be copied.
+std::string findings_table(const std::vector<Finding>& findings, bool compared,
+                           const Terminal& terminal = {});
 nlohmann::json findings_json(const std::vector<Finding>& findings);
 // The dtypes and value regimes of a finding: "float32, float64; usual, wide".
 std::string circumstances(const Finding& finding);

@@ -27,13 +27,20 @@ struct Shown {
   Verdict verdict;
   std::string again;                     // the command that repeats a failure
   FaultState state = FaultState::added;  // of its faults, where the run is compared
+  std::int64_t us = 0;                   // in its slot
 };
+
+std::string seconds(std::int64_t us) {
+  return fmt::format("{:.6f}", static_cast<double>(us) / 1e6);
+}
 
 struct Suite {
   std::string cases;
   std::int64_t tests = 0;
   std::int64_t failures = 0;
   std::int64_t skipped = 0;
+  std::int64_t us = 0;                         // of all its cases
+  std::int64_t listed_us = 0;                  // of those in `cases`
   std::map<std::string, std::int64_t> others;  // that are not in `cases`, by what they came to
 };
 
@@ -43,11 +50,12 @@ class JunitWriter {
       : options_(options), each_case_(each_case) {}
 
   // Counts cases that are not listed one by one.
-  void count(std::string_view api, const Verdict& verdict, std::int64_t cases) {
+  void count(std::string_view api, const Verdict& verdict, const TallySums& sums) {
     Suite& suite = suites_[std::string(api)];
     const Kind kind = usual_kind(verdict);
-    count(suite, kind, cases);
-    suite.others[word(kind, verdict)] += cases;
+    count(suite, kind, sums.cases);
+    suite.us += sums.took_us;
+    suite.others[word(kind, verdict)] += sums.cases;
   }
   // One of the counted cases: it is listed where it fails and there is room.
   void list_counted(const Shown& shown) {
@@ -56,6 +64,7 @@ class JunitWriter {
     Suite& suite = suites_[std::string(shown.api)];
     const Kind was = usual_kind(shown.verdict);
     count(suite, was, -1);
+    suite.us -= shown.us;
     suite.others[word(was, shown.verdict)] -= 1;
     add(shown);
   }
@@ -64,6 +73,7 @@ class JunitWriter {
     Suite& suite = suites_[std::string(shown.api)];
     const Kind kind = kind_of(shown);
     count(suite, kind, 1);
+    suite.us += shown.us;
     list(suite, kind, shown);
   }
   // Coverage that was lost is a failure of its API.
@@ -75,10 +85,7 @@ class JunitWriter {
     const std::string name = "coverage " + lost.dtype;
     shown.name = name;
     shown.verdict.outcome = lost.rejected ? Outcome::rejected : Outcome::skip;
-    shown.verdict.message = fmt::format(
-        "{} of {} cases, {} of {} before", lost.rejected ? lost.now.rejected : lost.now.not_judged,
-        lost.now.cases, lost.rejected ? lost.before.rejected : lost.before.not_judged,
-        lost.before.cases);
+    shown.verdict.message = lost.text();
     list(suite, Kind::lost, shown);
   }
 
@@ -89,6 +96,7 @@ class JunitWriter {
       all.tests += suite.tests;
       all.failures += suite.failures;
       all.skipped += suite.skipped;
+      all.us += suite.us;
       text += fmt::format("  <testsuite name=\"{}\" {}>\n{}{}  </testsuite>\n", escape_markup(api),
                           numbers(suite), suite.cases, others(api, suite));
     }
@@ -133,11 +141,13 @@ class JunitWriter {
     const std::string type = word(kind, shown.verdict);
     ++listed_[type];
     const std::string& message = shown.verdict.message;
-    suite.cases += fmt::format("    <testcase classname=\"{}\" name=\"{}\"",
-                               escape_markup(shown.api), escape_markup(shown.name));
+    suite.listed_us += shown.us;
+    suite.cases +=
+        fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{}\"",
+                    escape_markup(shown.api), escape_markup(shown.name), seconds(shown.us));
     if (is_failure(kind)) {
       const std::string why =
-          kind == Kind::lost ? fmt::format("no longer judged: {}", message) : message;
+          kind == Kind::lost ? fmt::format("coverage lost: {}", message) : message;
       suite.cases += fmt::format(
           ">\n      <failure type=\"{}\" message=\"{}\">{}</failure>\n    </testcase>\n", type,
           escape_markup(why), escape_markup(shown.again));
@@ -154,8 +164,8 @@ class JunitWriter {
   }
 
   static std::string numbers(const Suite& suite) {
-    return fmt::format("tests=\"{}\" failures=\"{}\" skipped=\"{}\"", suite.tests, suite.failures,
-                       suite.skipped);
+    return fmt::format("tests=\"{}\" failures=\"{}\" skipped=\"{}\" time=\"{}\"", suite.tests,
+                       suite.failures, suite.skipped, seconds(suite.us));
   }
 
   // The test case that stands for those that are not listed; it is there also where none is left,
@@ -167,9 +177,10 @@ class JunitWriter {
       if (cases > 0) words += fmt::format("{}{} {}", words.empty() ? "" : ", ", cases, type);
     }
     return fmt::format(
-        "    <testcase classname=\"{}\" name=\"all other cases\">\n"
+        "    <testcase classname=\"{}\" name=\"all other cases\" time=\"{}\">\n"
         "      <system-out>{}</system-out>\n    </testcase>\n",
-        escape_markup(api), escape_markup(words.empty() ? "none" : words));
+        escape_markup(api), seconds(suite.us - suite.listed_us),
+        escape_markup(words.empty() ? "none" : words));
   }
 
   const JunitOptions& options_;
@@ -185,10 +196,13 @@ Status write_junit(RunReader& run, const JunitOptions& options, const std::files
   ASSAY_TRY(const Tally tally, run.tally());
   const bool each_case = static_cast<std::uint64_t>(tally.finished()) <= options.each_case_up_to;
   const auto shown = [&](const FinishedCase& finished) {
-    return Shown{
-        api_of(finished.text), finished.text, finished.verdict,
-        rerun_command(finished.text, properties),
-        options.comparison == nullptr ? FaultState::added : options.comparison->state_of(finished)};
+    const bool compared = options.comparison != nullptr;
+    return Shown{api_of(finished.text),
+                 finished.text,
+                 finished.verdict,
+                 rerun_command(finished.text, properties),
+                 compared ? options.comparison->state_of(finished) : FaultState::added,
+                 static_cast<std::int64_t>(finished.took_us)};
   };
   JunitWriter writer(options, each_case);
   RunQuery query;
@@ -198,7 +212,7 @@ Status write_junit(RunReader& run, const JunitOptions& options, const std::files
       Verdict verdict;
       verdict.outcome = key.outcome;
       verdict.flags = key.flags;
-      writer.count(key.traits.api, verdict, sums.cases);
+      writer.count(key.traits.api, verdict, sums);
     }
     query.rows = options.strict ? RunQuery::Rows::listed : RunQuery::Rows::failed;
     // With a comparison any of them may be new.

@@ -22,7 +22,8 @@ struct JunitOptions {
 // Failed outcomes are failures; with a comparison only cases whose fault is new or grew, and lost
 // coverage. unsupported, skip, no_kernel and known failures are skipped. A case that failed once
 // and then passed has a <flakyFailure>, as Surefire writes it. In a run of many cases the test case
-// "all other cases" of a suite counts those that are not listed.
+// "all other cases" of a suite counts those that are not listed. `time` is in seconds: what a case
+// took in its slot, and the sum of a suite's cases.
 Status write_junit(RunReader& run, const JunitOptions& options, const std::filesystem::path& file);
 
 }  // namespace assay

@@ -17,6 +17,8 @@
 namespace assay {
 namespace {
 
+constexpr std::size_t kShownReasons = 5;  // of skipped cases
+
 constexpr int kJsonVersion = 1;
 
 double seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
@@ -52,13 +54,6 @@ std::string find_own_command() {
   return shell_word(*program);
 }
 
-// What a shell has to be told to run this program again. Every failed case has it, and to look for
-// a program takes some twenty calls of the kernel.
-const std::string& own_command() {
-  static const std::string command = find_own_command();
-  return command;
-}
-
 std::size_t index_of(Outcome outcome) { return static_cast<std::size_t>(outcome); }
 
 std::uint64_t failures(const OutcomeCounts& counts) {
@@ -83,7 +78,36 @@ nlohmann::json outcomes_json(const OutcomeCounts& counts) {
   return object;
 }
 
-// Moves the known deviations of the run's APIs out of its properties.
+Result<std::map<std::string, std::uint64_t>> reasons_of_skips(RunReader& run) {
+  std::map<std::string, std::uint64_t> reasons;
+  RunQuery query;
+  query.rows = RunQuery::Rows::outcome;
+  query.outcome = Outcome::skip;
+  query.records = false;
+  ASSAY_CHECK(run.each(query, [&](const FinishedCase& finished) -> Status {
+    const std::string& message = finished.verdict.message;
+    ++reasons[message.empty() ? "no reason was kept" : message];
+    return {};
+  }));
+  return reasons;
+}
+
+// The most frequent reasons, a line for each.
+std::string skip_lines(const std::map<std::string, std::uint64_t>& reasons) {
+  std::vector<std::pair<std::string_view, std::uint64_t>> rows(reasons.begin(), reasons.end());
+  std::ranges::stable_sort(rows, std::greater(), &decltype(rows)::value_type::second);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(rows.size(), kShownReasons); ++i) {
+    text += fmt::format("            {}: {}\n", rows[i].second, rows[i].first);
+  }
+  if (rows.size() > kShownReasons) {
+    text += fmt::format("            and {} more (--json has all)\n",
+                        count_of(rows.size() - kShownReasons, "reason"));
+  }
+  return text;
+}
+
+// Takes the accommodations of the APIs that this run has cases of out of its properties.
 void take_accommodations(RunReport& report) {
   const auto kept = report.properties.extract(std::string(kAccommodations));
   if (!kept) return;
@@ -101,6 +125,12 @@ void take_accommodations(RunReport& report) {
 }
 
 }  // namespace
+
+// Looking for the program takes some twenty system calls, and every failed case needs its name.
+const std::string& own_command() {
+  static const std::string command = find_own_command();
+  return command;
+}
 
 Result<RunReport> load_report(RunReader& run) {
   RunReport report;
@@ -122,6 +152,9 @@ Result<RunReport> load_report(RunReader& run) {
     return {};
   }));
   ASSAY_TRY(report.unfinished, run.unfinished());
+  if (report.outcomes[index_of(Outcome::skip)] > 0) {
+    ASSAY_TRY(report.skipped, reasons_of_skips(run));
+  }
   take_accommodations(report);
   return report;
 }
@@ -152,64 +185,86 @@ std::string rerun_command(std::string_view case_text,
   return command;
 }
 
-std::string outcome_table(const RunReport& report, const std::string& folder) {
-  const std::string more = folder.empty()
-                               ? "assay report DIR"
-                               : fmt::format("{} report {}", own_command(), shell_word(folder));
+Paint paint_of(const OutcomeInfo& outcome) {
+  if (outcome.failed) return Paint::red;
+  return outcome.definite && outcome.outcome != Outcome::no_kernel ? Paint::green : Paint::yellow;
+}
+
+std::string outcome_table(const RunReport& report, const std::string& folder,
+                          const Terminal& terminal) {
   const auto mode = report.properties.find("mode");
   const std::string of_mode = mode == report.properties.end() ? "" : mode->second;
   std::string table;
   for (const OutcomeInfo& outcome : kOutcomes) {
     const std::uint64_t count = report.outcomes[index_of(outcome.outcome)];
     if (count == 0) continue;
-    table += fmt::format("  {:>8}  {:<13} {}\n", count, outcome.name,
+    table += fmt::format("  {:>8}  {} {}\n", count,
+                         terminal.paint(paint_of(outcome), fmt::format("{:<13}", outcome.name)),
                          meaning_in(of_mode, outcome.outcome));
+    if (outcome.outcome == Outcome::skip) table += skip_lines(report.skipped);
   }
   table += fmt::format("  {:>8}  in all\n", report.cases);
   const auto line = [&](std::uint64_t count, std::string_view what) {
     if (count > 0) table += fmt::format("  {:>8}  {}\n", count, what);
   };
-  line(report.flaky, "flaky: failed once and passed the retry in its own process");
-  line(report.contaminated, "contaminated: failed only after other cases in the same lane");
-  line(report.weak, "weak: passed, with only shape and dtype compared for some result");
-  line(
-      report.accommodated,
-      fmt::format("known deviations: the reference follows Paddle, or the inputs avoid a known bug "
-                  "(`{}` lists them)",
-                  more));
-  line(
-      report.partly_judged,
-      fmt::format("not judged in some value regime (`{} --json` lists regimes and reasons)", more));
-  line(report.leaked, "leaked: left much memory allocated in their lane");
-  line(report.unfinished, "planned but not finished: run again with the same --log_dir");
-  return table;
+  line(report.flaky, "of them flaky: failed once, and passed when retried alone");
+  line(report.contaminated, "of them contaminated: failed only after other cases in the same lane");
+  line(report.weak,
+       "of those that pass are weak: of some result only shape and dtype were compared");
+  line(report.accommodated,
+       "of them with known deviations: the reference follows Paddle, or the inputs avoid a known "
+       "bug");
+  line(report.partly_judged, "of them not judged under some value regime");
+  line(report.leaked, "of them left much memory behind");
+  line(report.unfinished, "planned and not finished: start again with the same --log_dir");
+  if (report.accommodated + report.partly_judged > 0) {
+    table += fmt::format("            where and why: {} report {} --json\n", own_command(),
+                         folder.empty() ? "DIR" : shell_word(folder));
+  }
+  return terminal.wrap(table);
 }
 
-std::string accommodation_table(const RunReport& report) {
+std::string accommodation_table(const RunReport& report, const Terminal& terminal) {
   std::string table;
   for (const auto& [api, words] : report.accommodations) {
     for (const std::string& each : words) table += fmt::format("  {:<54} {}\n", api, each);
   }
-  return table.empty() ? table : "accommodated\n" + table;
+  return table.empty() ? table : terminal.wrap("known deviations\n" + table);
 }
 
-std::string api_table(const RunReport& report) {
+std::string api_table(const RunReport& report, bool passing, const Terminal& terminal) {
   std::vector<std::pair<std::string_view, ApiReport>> rows(report.by_api.begin(),
                                                            report.by_api.end());
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
     return failures(a.second.outcomes) > failures(b.second.outcomes);
   });
-  std::string table = fmt::format("{:<56} {:>8} {:>9}  outcomes\n", "API", "cases", "seconds");
+  std::string table;
+  std::uint64_t hidden = 0;
   for (const auto& [api, of_api] : rows) {
     const OutcomeCounts& counts = of_api.outcomes;
+    if (!passing && failures(counts) == 0) {
+      ++hidden;
+      continue;
+    }
     std::string outcomes;
     for (const OutcomeInfo& outcome : kOutcomes) {
       if (const std::uint64_t count = counts[index_of(outcome.outcome)]; count > 0) {
-        outcomes += fmt::format("{}{} {}", outcomes.empty() ? "" : ", ", count, outcome.name);
+        outcomes += fmt::format(
+            "{}{}", outcomes.empty() ? "" : ", ",
+            terminal.paint(paint_of(outcome), fmt::format("{} {}", count, outcome.name)));
       }
     }
     table += fmt::format("{:<56} {:>8} {:>9.2f}  {}\n", api, total(counts),
                          seconds(of_api.nanoseconds), outcomes);
+  }
+  if (!table.empty()) {
+    table = terminal.paint(Paint::bold,
+                           fmt::format("{:<56} {:>8} {:>9}  outcomes", "API", "cases", "seconds")) +
+            "\n" + table;
+  }
+  if (hidden > 0) {
+    table += fmt::format("{} without a failure (--passing lists {})\n", count_of(hidden, "API"),
+                         hidden == 1 ? "it" : "them");
   }
   return table;
 }
@@ -229,6 +284,7 @@ nlohmann::json json_report(const RunReport& report) {
       {"accommodations", report.accommodations},
       {"not_judged", report.not_judged},
       {"partly_judged", report.partly_judged},
+      {"skipped", report.skipped},
       {"properties", report.properties},
       {"seconds", report.seconds},
   };

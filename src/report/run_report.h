@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/terminal.h"
 #include "store/case_traits.h"
 #include "store/store.h"
 #include "verdict/outcome.h"
@@ -39,27 +40,36 @@ struct RunReport {
   std::map<std::string, std::vector<std::string>, std::less<>> accommodations;
   // Cases that did not run in a value regime, by regime and reason.
   std::map<std::string, std::map<std::string, std::uint64_t>> not_judged;
-  std::uint64_t partly_judged = 0;  // cases in not_judged
+  std::uint64_t partly_judged = 0;  // cases among those
+  // Skipped cases by their reason.
+  std::map<std::string, std::uint64_t> skipped;
   // Seconds spent inside lanes, by lane and stage (build, forward, copy, backward).
   std::map<std::string, std::map<std::string, double>> seconds;
 };
 
 Result<RunReport> load_report(RunReader& run);
 
-// The command-line flags with which a case of this run is run and judged.
+// Red for a failure, green for a pass, yellow for a case without a verdict.
+Paint paint_of(const OutcomeInfo& outcome);
+
+// The word or path that starts this program, quoted for a shell.
+const std::string& own_command();
+// The flags that say how a case of this run is run and judged, each a word.
 std::vector<std::string> rerun_flags(const std::map<std::string, std::string>& properties);
 // A command that runs this case again, quoted for a shell.
 std::string rerun_command(std::string_view case_text,
                           const std::map<std::string, std::string>& properties);
 
-// Outcomes with their counts and meanings, as a table for a terminal. If `folder` is not empty,
-// adds the commands that show more about the run in it.
-std::string outcome_table(const RunReport& report, const std::string& folder = {});
-// The known deviations of the run's APIs, one line each; empty if there are none.
-std::string accommodation_table(const RunReport& report);
-// Outcomes by API as a table, APIs with failures first.
-std::string api_table(const RunReport& report);
-// The report as JSON: {"version": …, "cases": N, "outcomes": {"pass": …}, …}.
+// Table of outcomes, each with its count and meaning. `folder` is the run's, for the command that
+// prints more; empty: DIR.
+std::string outcome_table(const RunReport& report, const std::string& folder = {},
+                          const Terminal& terminal = {});
+// What the tables accommodate of this run's APIs, a line for each; nothing where it is nothing.
+std::string accommodation_table(const RunReport& report, const Terminal& terminal = {});
+// Table by API and outcome, the failing ones first. APIs without a failure are counted in one line,
+// unless `passing`. Empty if there is nothing to show.
+std::string api_table(const RunReport& report, bool passing, const Terminal& terminal = {});
+// {"cases": N, "outcomes": {"pass": …}, …}, with a version.
 nlohmann::json json_report(const RunReport& report);
 // JSON as text. Replaces bytes that are no UTF-8, which invalid lines may contain.
 std::string json_text(const nlohmann::json& object);

@@ -300,9 +300,10 @@ Status BatchRun::lost(std::size_t seat, Loss how) {
   return start(seat);
 }
 
-// Skips the other trials of a case that killed its lane or hung.
+// Skips the later trials of a case that killed its lane or hung. Earlier ones had ended: those
+// whose replies were lost run again.
 Status BatchRun::skip_other_values(std::size_t seat, std::size_t blamed) {
-  for (std::size_t job = 0; job < jobs_.size(); ++job) {
+  for (std::size_t job = blamed + 1; job < jobs_.size(); ++job) {
     if (jobs_[job].test_case.id != jobs_[blamed].test_case.id || endings_[job][seat].done())
       continue;
     endings_[job][seat].blame = wire::Status::skipped;

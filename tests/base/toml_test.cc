@@ -60,9 +60,13 @@ TEST(Toml, RefusesUnknownKeysWithTheirLine) {
   EXPECT_EQ(error_of("version = 3\ncolour = 1\n"),
             "file.toml:2: unknown setting colour; known here: version, tables");
   EXPECT_EQ(error_of("version = 3\n[tables.a]\ntext = \"\"\ntxet = \"\"\n"),
-            "file.toml:4: unknown setting tables.a.txet; known here: text, number, flag, texts");
+            "file.toml:4: unknown setting tables.a.txet; known here: text, number, flag, texts; "
+            "did you mean 'text'?");
   EXPECT_EQ(error_of("version = 3\n[tables]\ntext = \"a\"\n"),
             "file.toml:3: unknown setting tables.text; known here: only tables");
+  EXPECT_THAT(
+      error_of("version = 3\n[table.a]\n"),
+      HasSubstr("unknown setting table; known here: version, tables; did you mean 'tables'?"));
   EXPECT_THAT(error_of("version = 3\n[tables.a.b]\n"), HasSubstr("unknown setting tables.a.b"));
 }
 

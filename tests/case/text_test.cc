@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/nearest.h"
 #include "base/utf8.h"
-#include "case/nearest.h"
 
 namespace assay {
 namespace {

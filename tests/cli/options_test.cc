@@ -169,6 +169,26 @@ TEST_F(SettingsFile, WithUnknownSettingsIsRefused) {
   EXPECT_FALSE(load("version = 1\n[frameworks.paddle]\npython = 3\n"));
 }
 
+TEST(CheckNanInf, IsWarnedOfInTheLanesThatPaddleHas) {
+  LaneConfig lane;
+  lane.framework.name = "paddle";
+  ::unsetenv("FLAGS_check_nan_inf");
+  EXPECT_EQ(check_nan_inf_warning(lane), "");
+  lane.framework.environment = {"FLAGS_check_nan_inf=True"};
+  EXPECT_THAT(check_nan_inf_warning(lane),
+              ::testing::StartsWith("FLAGS_check_nan_inf=True is set for lane paddle: "));
+  lane.framework.name = "torch";
+  EXPECT_EQ(check_nan_inf_warning(lane), "");
+  lane.framework.name = "paddle";
+  lane.label = "old";
+  lane.framework.environment.clear();
+  ::setenv("FLAGS_check_nan_inf", "1", 1);
+  EXPECT_THAT(check_nan_inf_warning(lane), HasSubstr("set for lane old"));
+  lane.framework.environment = {"FLAGS_check_nan_inf=0"};  // overrides the environment
+  EXPECT_EQ(check_nan_inf_warning(lane), "");
+  ::unsetenv("FLAGS_check_nan_inf");
+}
+
 // What no verb foresaw ends with one line and exit code 3, not with a signal.
 TEST(Verbs, AnExceptionIsOneLine) {
   const auto code_of = [](std::function<Result<int>()> run, const std::string& said) {

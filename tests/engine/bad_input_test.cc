@@ -146,6 +146,61 @@ environment = ["ASSAY_FRAMEWORK_MODULE=no_such_framework"]
   EXPECT_THAT(run.output, HasSubstr("`assay doctor` says how to get it"));
 }
 
+TEST(BadEnvironment, DoctorChecksEveryLaneOfTheSettings) {
+  Cli cli;
+  const std::string settings = *read_file(cli.folder() / "assay.toml");
+  const auto doctor = [&](const std::string& lanes) {
+    EXPECT_TRUE(write_file(cli.folder() / "assay.toml", settings + lanes));
+    return cli.call({"doctor"});
+  };
+  const CliResult good =
+      doctor("[lanes.static]\nframework = \"paddle\"\nexecution = \"to_static\"\n");
+  EXPECT_EQ(good.status.code, 0) << good.output;
+  EXPECT_THAT(good.output, HasSubstr("settings of " + (cli.folder() / "assay.toml").string()));
+  EXPECT_THAT(good.output,
+              HasSubstr("ok       lane static: paddle 1.0, device of the run, to_static"));
+  EXPECT_EQ(times(good.output, "APIs known"), 2U);  // the lane's framework is imported once
+  const CliResult bad = doctor(
+      "[lanes.fast]\nframework = \"paddle\"\nexecution = \"jit\"\n"
+      "[lanes.gone]\nframework = \"torch\"\npython = \"/nowhere/python\"\n"
+      "[lanes.npu]\nframework = \"torch\"\ndevice = \"npu:0\"\n");
+  EXPECT_EQ(bad.status.code, 1) << bad.output;
+  EXPECT_THAT(bad.output, HasSubstr("missing  lane fast: no execution is called jit"));
+  EXPECT_THAT(bad.output, HasSubstr("missing  lane npu: torch 1.0 has no device npu"));
+  EXPECT_THAT(bad.output, HasSubstr("/nowhere/python"));
+  EXPECT_THAT(bad.output, HasSubstr("missing  lane gone"));
+  const CliResult warned =
+      doctor("[lanes.odd]\nframework = \"paddle\"\nenvironment = [\"FLAGS_check_nan_inf=1\"]\n");
+  EXPECT_THAT(warned.output, HasSubstr("note     FLAGS_check_nan_inf=1 is set for lane odd"));
+  std::filesystem::remove(cli.folder() / "assay.toml");
+  EXPECT_THAT(cli.call({"doctor", "--paddle_python=/nowhere/python"}).output,
+              HasSubstr("no assay.toml in this folder"));
+}
+
+TEST(BadEnvironment, AFrameworkThatDoesNotExistIsRefused) {
+  Cli cli;
+  const auto refusal = [&](const std::string& table) {
+    EXPECT_TRUE(write_file(cli.folder() / "assay.toml", "version = 1\n" + table));
+    const CliResult result = cli.call_api({"--api_config=" + kEcho});
+    EXPECT_EQ(result.status.code, 2) << result.output;
+    EXPECT_FALSE(std::filesystem::exists(cli.run()));
+    return result.output;
+  };
+  EXPECT_THAT(refusal("[frameworks.padle]\npython = \"python3\"\n"),
+              HasSubstr("assay.toml: [frameworks.padle]: no framework is called padle"));
+  EXPECT_THAT(refusal("[lanes.a]\nframework = \"padle\"\n"), HasSubstr("did you mean 'paddle'?"));
+  EXPECT_THAT(refusal("[lane.a]\nframework = \"paddle\"\n"), HasSubstr("did you mean 'lanes'?"));
+}
+
+TEST(BadEnvironment, CheckNanInfIsWarnedOf) {
+  Cli cli;
+  cli.set_paddle_environment({"FLAGS_check_nan_inf=1"});
+  const std::string echo = "--api_config=" + kEcho;
+  EXPECT_THAT(cli.call_api({echo}).output, HasSubstr("note: FLAGS_check_nan_inf=1 is set"));
+  EXPECT_THAT(cli.call({"api", echo, "--values=usual", "--log_dir=usual"}).output,
+              Not(HasSubstr("FLAGS_check_nan_inf")));
+}
+
 TEST(BadFolders, AFileInTheWayIsNamed) {
   Cli cli;
   std::ofstream(cli.run()) << "not a folder";

@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kSettings = R"(version = 1
 [frameworks.paddle]
 python = "python3"
-environment = [{0}, "ASSAY_TEST={1}"]
+environment = [{0}, "ASSAY_TEST={1}"{2}]
 [frameworks.torch]
 python = "python3"
 environment = [{0}, "ASSAY_TEST={1}"]
@@ -29,15 +29,19 @@ Cli::Cli() {
   std::string pattern = std::filesystem::temp_directory_path() / "assay-test-XXXXXX";
   if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp");
   folder_ = pattern;
-  const std::string settings = fmt::format(kSettings, fake_environment(), folder_.string());
-  if (!write_file(folder_ / "assay.toml", settings)) {
-    throw std::runtime_error("assay.toml");
-  }
+  set_paddle_environment({});
 }
 
 Cli::~Cli() {
   std::error_code ignored;
   std::filesystem::remove_all(folder_, ignored);
+}
+
+void Cli::set_paddle_environment(const std::vector<std::string>& entries) {
+  std::string more;
+  for (const std::string& entry : entries) more += fmt::format(", \"{}\"", entry);
+  const std::string settings = fmt::format(kSettings, fake_environment(), folder_.string(), more);
+  if (!write_file(folder_ / "assay.toml", settings)) throw std::runtime_error("assay.toml");
 }
 
 std::string fake_environment() {

@@ -29,6 +29,9 @@ class Cli {
   const std::filesystem::path& folder() const { return folder_; }
   std::filesystem::path run() const { return folder_ / "run"; }
 
+  // Writes assay.toml again, with these entries ("A=1") in the environment of Paddle's lanes.
+  void set_paddle_environment(const std::vector<std::string>& entries);
+
   // A corpus file in the folder with these lines.
   std::string write_cases(const std::vector<std::string>& lines,
                           const std::string& name = "cases.txt");

@@ -8,6 +8,7 @@
 namespace assay::testing {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -23,7 +24,8 @@ TEST(Gate, WordsThatAreNoneAndPastsThatAreNotThereAreUsageErrors) {
     EXPECT_EQ(result.status.code, 2) << result.output;
     return result.output;
   };
-  EXPECT_THAT(refusal("--fail-on=some"), HasSubstr("--fail-on takes new, any or none"));
+  EXPECT_THAT(refusal("--fail-on=some"), HasSubstr("--fail-on takes one of new, any, none"));
+  EXPECT_THAT(refusal("--fail-on=nwe"), HasSubstr("did you mean 'new'?"));
   EXPECT_THAT(refusal("--fail-on=new"), HasSubstr("name with --against"));
   EXPECT_THAT(refusal("--against=nowhere"), HasSubstr("nowhere"));
   EXPECT_THAT(refusal("--apis-from=nowhere"), HasSubstr("--apis-from"));
@@ -112,6 +114,83 @@ TEST(Gate, KnownStandsForTheShippedListsOfTheRun) {
   EXPECT_EQ(result.status.code, 1) << result.output;
   EXPECT_THAT(result.output, HasSubstr("1 new, 0 grown, 0 known, 0 fixed"));
   EXPECT_THAT(result.output, HasSubstr("note: assay ships no known faults of "));
+}
+
+// Five APIs whose cases all fail already. A build that breaks each in a second way has five new
+// faults, in the same cases; the same build again has none.
+TEST(Gate, ASecondFaultOfAKnownCaseIsNew) {
+  Cli cli;
+  std::vector<std::string> lines;
+  for (const char* name :
+       {"flawed_at_nan", "flawed_value", "flawed_raises", "flawed_shape", "flawed_dies"}) {
+    lines.push_back(fake(name));
+    lines.push_back(fake(name, 8));
+  }
+  const std::string cases = "--api_config_file=" + cli.write_cases(lines);
+  const std::string baseline = (cli.folder() / "baseline.toml").string();
+  const auto run = [&](const std::string& name) {
+    return cli.call({"api", "--test_cpu=True", cases, "--against=" + baseline,
+                     "--log_dir=" + (cli.folder() / name).string()});
+  };
+  ASSERT_EQ(cli.call({"api", "--test_cpu=True", cases, "--log_dir=known"}).status.code, 1);
+  ASSERT_EQ(cli.call({"report", "known", "--write-baseline", baseline}).status.code, 0);
+  EXPECT_EQ(cli.call({"report", "known", "--list", "pass"}).output, "");  // every case fails
+
+  const CliResult same = run("same");
+  EXPECT_EQ(same.status.code, 0) << same.output;
+  EXPECT_THAT(same.output, HasSubstr("passes: nothing is worse against " + baseline));
+  EXPECT_THAT(same.output, HasSubstr("0 new, 0 grown, 5 known, 0 fixed"));
+
+  cli.set_paddle_environment({"FAKE_BROKEN=1"});
+  const CliResult broken = run("broken");
+  EXPECT_EQ(broken.status.code, 1) << broken.output;
+  EXPECT_THAT(broken.output, HasSubstr("against " + baseline + ": 5 new, 0 grown"));
+  EXPECT_THAT(broken.output, HasSubstr("fails: 5 new faults against " + baseline));
+  // Each form of report says so.
+  const auto report = [&](const std::string& format) {
+    const CliResult result =
+        cli.call({"report", "broken", "--against", baseline, "--format", format});
+    EXPECT_EQ(result.status.code, 1) << result.output;
+    return result.output;
+  };
+  EXPECT_EQ(times(report("markdown"), "\n| new | `paddle.fake.flawed_"), 5U);
+  EXPECT_EQ(times(report("github"), "::error "), 6U);  // the verdict is one of them
+  EXPECT_THAT(report("text"), HasSubstr("\nfails: 5 new faults against " + baseline));
+}
+
+TEST(Gate, AReportEndsWithTheVerdictAndHidesPassingApis) {
+  Cli cli;
+  const std::string cases = cli.write_cases({fake("echo"), fake("wrong", 1)});
+  ASSERT_EQ(cli.call_api({"--api_config_file=" + cases}).status.code, 1);
+  const auto report = [&](std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"report", cli.run().string()});
+    return cli.call(flags).output;
+  };
+  EXPECT_THAT(report({}), EndsWith("\nfails: 1 of 2 cases failed: 1 mismatch\n"));
+  EXPECT_THAT(report({}), Not(HasSubstr("paddle.fake.echo ")));
+  EXPECT_THAT(report({"--passing"}), HasSubstr("paddle.fake.echo "));
+  EXPECT_THAT(report({"-k", "echo"}), EndsWith("\npasses: none of 1 case failed\n"));
+  EXPECT_EQ(cli.call({"report", cli.run().string(), "-k", "echo", "--fail-on=any"}).status.code, 0);
+  EXPECT_EQ(cli.call({"report", cli.run().string(), "-k", "wrong", "--fail-on=any"}).status.code,
+            1);
+  EXPECT_THAT(report({"-k", "("}), HasSubstr("column"));
+  EXPECT_THAT(report({"--format=jsno"}), HasSubstr("did you mean 'json'?"));
+  EXPECT_THAT(report({"--list=mismtach"}), HasSubstr("did you mean 'mismatch'?"));
+}
+
+// Without a case to run there is nothing to import: the interpreters do not even exist.
+TEST(Gate, ARunWithoutACaseStartsNoFramework) {
+  Cli cli;
+  const std::string cases = "--api_config_file=" + cli.write_cases({fake("echo")});
+  const CliResult none = cli.call_api(
+      {cases, "-k", "sofmax", "--paddle_python=/nowhere/python", "--torch_python=/nowhere/python"});
+  EXPECT_EQ(none.status.code, 0) << none.output;
+  EXPECT_THAT(none.output, HasSubstr("0 cases to run"));
+  EXPECT_EQ(cli.call({"report", cli.run().string()}).status.code, 0);
+  // The folder goes on as the run of a case, whose builds it did not know before.
+  const CliResult one = cli.call_api({cases});
+  EXPECT_EQ(one.status.code, 0) << one.output;
+  EXPECT_THAT(one.output, HasSubstr("1 case to run"));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 """Each file of examples/ works as it is. (examples/README.md's commands: tests/docs.)"""
 
+import json
 import os
 import pathlib
 import shutil
@@ -72,15 +73,23 @@ def test_the_workflow_gates_a_pull_request(tmp_path):
     run(*git, "commit", "-qam", "change", folder=tmp_path)
 
     api, report = (["bash", "-euo", "pipefail", "-c", command] for command in commands)
+    summary = tmp_path / "summary.md"
     shown = run(*api, folder=tmp_path, GITHUB_BASE_REF="main")
     assert "1 of other APIs" in shown and "1  pass" in shown
-    assert "::error" not in run(*report, folder=tmp_path)
+    shown = run(*report, folder=tmp_path, GITHUB_STEP_SUMMARY=str(summary))
+    assert shown.startswith("::notice title=assay::passes") and "::error" not in shown
+    assert summary.read_text().startswith("### :white_check_mark: assay passes")
     assert "<testsuite" in (tmp_path / "junit.xml").read_text()
     # The same gate when the fault is not known (writing again would keep a fault that was not judged).
     (tmp_path / "baseline.toml").unlink()
     run("assay", "api", "--api_config_file=cases.txt", "-k", "abs", "--log_dir=healthy", folder=tmp_path)
     run("assay", "report", "healthy", "--write-baseline", "baseline.toml", folder=tmp_path)
-    assert "::error" in run(*report, folder=tmp_path, code=1)
+    shown = run(*report, folder=tmp_path, code=1, GITHUB_STEP_SUMMARY=str(summary))
+    assert "::error file=cases.txt,line=2," in shown
+    assert "### :x: assay fails" in summary.read_text() and "| new | `paddle.nn.functional.relu` |" in summary.read_text()
+    results = json.loads((tmp_path / "assay.sarif").read_text())["runs"][0]["results"]
+    assert all(result["partialFingerprints"]["primaryLocationLineHash"] for result in results)
+    assert "new" in {result["baselineState"] for result in results}
 
 
 def test_the_chain_trains_exports_and_infers(tmp_path):

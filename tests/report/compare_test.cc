@@ -477,7 +477,8 @@ TEST(CompareJunit, OnlyWhatIsNewFails) {
   EXPECT_THAT(xml, HasSubstr("<skipped message=\"known mismatch: m\"/>"));
   EXPECT_THAT(
       xml,
-      HasSubstr("<failure type=\"lost\" message=\"no longer judged: 1 of 1 cases, 0 of 1 before"));
+      HasSubstr(
+          "<failure type=\"lost\" message=\"coverage lost: 1 of 1 cases are not judged (0 of 1"));
 }
 
 TEST(CompareJunit, AFlakyCaseIsSeen) {

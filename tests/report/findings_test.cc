@@ -24,6 +24,7 @@ using ::testing::IsEmpty;
 using testing::measured_leaf;
 using testing::RecordParts;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 using testing::StoredRun;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -203,13 +204,35 @@ TEST(Annotations, GithubTakesLinesAndColons) {
   ASSERT_TRUE(write_file(corpus, "# comment\nno case\npaddle.f( 1 ,)\n"));
   const std::vector<std::string> files{corpus.string()};
   const CorpusPlaces places = StoredRun::must(CorpusPlaces::read(files));
-  const std::string lines = github_annotations(findings_in(run), places, false);
-  EXPECT_TRUE(lines.starts_with("::error file=")) << lines;
+  const RunVerdict fails{RunVerdict::Kind::fails, "1 of 1 case failed"};
+  const std::string lines = github_annotations(findings_in(run), places, fails, nullptr);
+  EXPECT_THAT(lines, StartsWith("::error title=assay::fails: 1 of 1 case failed\n::error file="));
   EXPECT_THAT(lines,
               HasSubstr("a%2Cb.txt,line=3,title=test_error paddle.f::paddle.f, the test "
                         "lane: ValueError: 50%25 of what, there: is (1 case)%0Apaddle.f(1)\n"));
-  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 1);
-  EXPECT_TRUE(github_annotations(known_findings_in(run), places, true).starts_with("::notice "));
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 2);
+}
+
+TEST(Annotations, GithubGetsOneNoticeWhereNothingIsNew) {
+  StoredRun run;
+  add(run, "paddle.f(1)", raises("ValueError: what"));
+  const RunVerdict passes{RunVerdict::Kind::passes, "nothing is worse"};
+  const RunComparison comparison;
+  EXPECT_EQ(github_annotations(known_findings_in(run), {}, passes, &comparison),
+            "::notice title=assay::passes: nothing is worse\n");
+}
+
+TEST(Annotations, GithubSeesLostCoverageAndInvalidLines) {
+  RunComparison comparison;
+  comparison.lost.push_back({"paddle.f", "float32", false, {4, 0, 0}, {4, 3, 0}});
+  ComparedFault& line = comparison.faults[{"padle.g", Outcome::invalid, "", "unknown"}];
+  line.state = FaultState::added;
+  line.example.message = "cases.txt:7: unknown name";
+  const RunVerdict fails{RunVerdict::Kind::fails, "1 new fault"};
+  EXPECT_EQ(github_annotations({}, {}, fails, &comparison),
+            "::error title=assay::fails: 1 new fault\n"
+            "::error title=invalid::cases.txt:7: unknown name\n"
+            "::error title=lost paddle.f::3 of 4 cases are not judged (0 of 4 before)\n");
 }
 
 TEST(Annotations, GithubTakesNoCommandOfACase) {
@@ -235,6 +258,7 @@ TEST(Annotations, SarifHasWhatTheStandardRequires) {
   const auto& driver = log["runs"][0]["tool"]["driver"];
   EXPECT_EQ(driver["name"], "assay");
   std::set<std::string> rules;
+  std::set<std::string> tracked_by;
   for (const auto& rule : driver["rules"]) rules.insert(rule["id"].get<std::string>());
   ASSERT_THAT(log["runs"][0]["results"], SizeIs(2));
   for (const auto& each : log["runs"][0]["results"]) {
@@ -244,6 +268,7 @@ TEST(Annotations, SarifHasWhatTheStandardRequires) {
                 ::testing::Contains(each["level"].get<std::string>()));
     EXPECT_EQ(each["baselineState"], "unchanged");
     EXPECT_GE(each["occurrenceCount"].get<int>(), 1);
+    tracked_by.insert(each["partialFingerprints"]["primaryLocationLineHash"].get<std::string>());
     ASSERT_THAT(each["locations"], SizeIs(1));
     const auto& location = each["locations"][0];
     EXPECT_EQ(location["logicalLocations"][0]["kind"], "function");
@@ -251,6 +276,11 @@ TEST(Annotations, SarifHasWhatTheStandardRequires) {
     EXPECT_THAT(location["physicalLocation"]["artifactLocation"]["uri"].get<std::string>(),
                 ::testing::EndsWith("/a%20b.txt"));
     EXPECT_EQ(location["physicalLocation"]["region"]["startLine"], 1);
+  }
+  // Each fault is an alert of its own, and the same one in every run.
+  EXPECT_THAT(tracked_by, SizeIs(2));
+  for (const Finding& each : findings_in(run)) {
+    EXPECT_THAT(tracked_by, ::testing::Contains(each.key.digest() + ":1"));
   }
 }
 

@@ -5,8 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
+#include "base/text.h"
 #include "report/baseline.h"
 #include "report/csv.h"
+#include "report/filtered_run.h"
 #include "report/findings.h"
 #include "report/junit.h"
 #include "report/run_report.h"
@@ -73,7 +75,7 @@ TEST(Report, WhatIsAccommodatedIsCounted) {
   EXPECT_EQ(json["accommodations"].size(), 1U);
   EXPECT_EQ(json["accommodations"]["paddle.max"][1], "dodges: b");
   EXPECT_FALSE(json["properties"].contains("accommodations"));
-  EXPECT_THAT(outcome_table(report), HasSubstr("2  of them accommodated"));
+  EXPECT_THAT(outcome_table(report), HasSubstr("2  of them with known deviations"));
   EXPECT_THAT(accommodation_table(report), HasSubstr("follows: <a>"));
   const auto baseline = run.folder() / "baseline.txt";
   StoredRun::must(write_baseline(run.store(), baseline));
@@ -100,17 +102,84 @@ TEST(Report, WhatWasNotLookedAtIsCounted) {
   EXPECT_EQ(json["flags"]["weak"], 1);
   EXPECT_EQ(json["partly_judged"], 1);
   EXPECT_EQ(json["not_judged"]["wide"]["a draw has its own law"], 1);
-  EXPECT_THAT(outcome_table(report), HasSubstr("1  weak: passed, with only shape"));
-  EXPECT_THAT(outcome_table(report),
-              HasSubstr("1  not judged in some value regime (`assay report DIR --json`"));
-  EXPECT_THAT(outcome_table(report, "my run"), HasSubstr(" report 'my run' --json` says"));
+  EXPECT_THAT(outcome_table(report), HasSubstr("1  of those that pass are weak"));
+  EXPECT_THAT(outcome_table(report), HasSubstr("1  of them not judged under some value regime\n"));
+  EXPECT_THAT(outcome_table(report), HasSubstr("where and why: "));
+  EXPECT_THAT(outcome_table(report, "my run"), HasSubstr(" report 'my run' --json\n"));
+}
+
+TEST(Report, SkippedCasesSayWhy) {
+  StoredRun run;
+  for (int i = 0; i < 7; ++i) {
+    const std::string reason = i < 6 ? "reason " + std::to_string(i) : "";
+    run.add("paddle.f(" + std::to_string(i) + ")", {Outcome::skip, 0, 0, "paddle", reason});
+  }
+  run.add("paddle.f(7)", {Outcome::skip, 0, 0, "paddle", "reason 5"});
+  const RunReport report = StoredRun::must(load_report(run.store()));
+  const std::string table = outcome_table(report);
+  EXPECT_THAT(table, HasSubstr("8  skip          not run, for a stated reason\n"
+                               "            2: reason 5\n"));
+  EXPECT_THAT(table, HasSubstr("and 2 reasons more (--json has all)"));
+  EXPECT_EQ(json_report(report)["skipped"]["no reason was kept"], 1);
+  EXPECT_EQ(json_report(report)["skipped"]["reason 5"], 2);
 }
 
 TEST(Report, TheFailingApiComesFirst) {
   const auto run = sample();
-  const std::string table = api_table(StoredRun::must(load_report(run->store())));
+  const std::string table = api_table(StoredRun::must(load_report(run->store())), true);
   EXPECT_LT(table.find("paddle.f "), table.find("paddle.abs "));
   EXPECT_THAT(table, HasSubstr("1 mismatch"));
+}
+
+TEST(Report, PassingApisAreListedOnlyOnRequest) {
+  const auto run = sample();
+  const std::string table = api_table(StoredRun::must(load_report(run->store())), false);
+  EXPECT_THAT(table, HasSubstr("paddle.f "));
+  EXPECT_THAT(table, Not(HasSubstr("paddle.abs ")));
+  EXPECT_THAT(table, HasSubstr("\n2 APIs without a failure (--passing lists them)\n"));
+}
+
+TEST(Report, ATerminalShowsColourAndWholeWords) {
+  const auto run = sample();
+  const RunReport report = StoredRun::must(load_report(run->store()));
+  const Terminal terminal{.is_tty = true, .color = true, .width = 60};
+  const std::string table = outcome_table(report, "r", terminal);
+  EXPECT_THAT(table, HasSubstr("\x1b[31mmismatch     \x1b[0m the results differ"));
+  EXPECT_THAT(table, HasSubstr("\x1b[32mpass         \x1b[0m"));
+  EXPECT_THAT(table, HasSubstr("\x1b[33mskip         \x1b[0m"));
+  for (const std::string& line : split_at(table, '\n')) EXPECT_LE(columns_of(line), 60U) << line;
+  EXPECT_THAT(outcome_table(report, "r"), Not(HasSubstr("\x1b")));
+  // A case stays whole, to be copied; its message does not.
+  const auto findings = StoredRun::must(findings_of(run->store(), nullptr));
+  EXPECT_THAT(findings_table(findings, false, terminal), HasSubstr(kNasty));
+}
+
+// What `assay report -k` shows is the part of the run, in every count.
+TEST(Report, APartOfARunIsCountedAlone) {
+  const auto run = sample();
+  FilteredRun part(run->store(), StoredRun::must(NameFilter::parse("abs or later")));
+  const RunReport report = StoredRun::must(load_report(part));
+  EXPECT_EQ(report.cases, 2U);
+  EXPECT_EQ(report.by_api.size(), 1U);
+  EXPECT_EQ(report.flaky, 1U);
+  EXPECT_EQ(report.unfinished, 1U);
+  EXPECT_EQ(StoredRun::must(part.counts()).planned, 3U);
+  EXPECT_EQ(StoredRun::must(part.counts()).finished, 2U);
+  EXPECT_TRUE(StoredRun::must(findings_of(part, nullptr)).empty());
+  FilteredRun failing(run->store(), StoredRun::must(NameFilter::parse("paddle.f")));
+  EXPECT_EQ(StoredRun::must(findings_of(failing, nullptr)).size(), 1U);
+  // The limit of a query counts what is shown.
+  RunQuery query;
+  query.rows = RunQuery::Rows::outcome;
+  query.outcome = Outcome::pass;
+  query.most = 1;
+  std::vector<std::string> seen;
+  FilteredRun second(run->store(), StoredRun::must(NameFilter::parse("abs")));
+  StoredRun::must(second.each(query, [&](const FinishedCase& finished) -> Status {
+    seen.emplace_back(finished.text);
+    return {};
+  }));
+  EXPECT_EQ(seen, std::vector<std::string>{"paddle.abs(1)"});
 }
 
 // A real XML parser reads back what was written, markup and all.
@@ -146,6 +215,31 @@ print(json.dumps({**suites.attrib, "suites": [[s.get(k) for k in ("name", "tests
   EXPECT_EQ(suite["cases"][3][2][1], "skip: needs \"<more>\"");
   EXPECT_EQ(suite["cases"][0][1], "a&b.txt:7");
   EXPECT_EQ(suite["cases"][0][2][2], "paddle.(?<?");
+}
+
+TEST(Report, JunitHasTheTimeOfEachCaseAndSuite) {
+  StoredRun run;
+  run.add("paddle.abs(1)", {}, {}, 1'500'000);
+  run.add("paddle.abs(2)", {Outcome::mismatch, kValue, 0, "", "differs"}, {}, 250'000);
+  run.add("paddle.exp(1)", {}, {}, 7);
+  StoredRun::must(run.store().commit());
+  const auto xml = [&](const JunitOptions& options) {
+    const auto file = run.folder() / "junit.xml";
+    StoredRun::must(write_junit(run.store(), options, file));
+    return StoredRun::must(read_file(file));
+  };
+  const std::string each = xml({});
+  EXPECT_THAT(each, HasSubstr("<testsuites name=\"assay\" tests=\"3\" failures=\"1\" "
+                              "skipped=\"0\" time=\"1.750007\">"));
+  EXPECT_THAT(each, HasSubstr("failures=\"1\" skipped=\"0\" time=\"1.750000\">"));
+  EXPECT_THAT(each, HasSubstr("name=\"paddle.abs(1)\" time=\"1.500000\"/>"));
+  EXPECT_THAT(each, HasSubstr("name=\"paddle.abs(2)\" time=\"0.250000\">\n"));
+  EXPECT_THAT(each, HasSubstr("name=\"paddle.exp(1)\" time=\"0.000007\"/>"));
+  // Of many cases only failures are listed: the sums stay.
+  const std::string few = xml({.each_case_up_to = 1});
+  EXPECT_THAT(few, HasSubstr("skipped=\"0\" time=\"1.750007\">"));
+  EXPECT_THAT(few, HasSubstr("name=\"paddle.abs(2)\" time=\"0.250000\">\n"));
+  EXPECT_THAT(few, HasSubstr("name=\"all other cases\" time=\"1.500000\">"));
 }
 
 TEST(Report, TextLogsHaveEngineV2sNames) {

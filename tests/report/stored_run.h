@@ -33,7 +33,7 @@ class StoredRun {
   const Folder& folder() const { return folder_; }
 
   std::uint64_t add(const std::string& text, const Verdict& verdict,
-                    std::span<const std::uint8_t> record = {}) {
+                    std::span<const std::uint8_t> record = {}, std::uint64_t took_us = 0) {
     const std::uint64_t id = plan(text);
     FinishedCase finished;
     finished.id = id;
@@ -41,6 +41,7 @@ class StoredRun {
     finished.verdict = verdict;
     finished.finished_ms = 1'700'000'000'000;
     finished.record = record;
+    finished.took_us = took_us;
     must(store_->finish({id, 1}, finished));
     return id;
   }

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "case/nearest.h"
+#include "base/nearest.h"
 
 namespace assay::chain::params {
 

@@ -31,6 +31,7 @@ class Clock:
         return self.now
 
 
+BROKEN = "FAKE_BROKEN" in os.environ
 CLOCK = timed.CLOCK = Clock()
 timed._switches = lambda: 0  # what the kernel does meanwhile is this machine's affair as well
 
@@ -267,6 +268,42 @@ class Fake:
     def do_many_listed(self, x):
         return "seen"
 
+    # Each has a known fault, and with FAKE_BROKEN another one in the same cases.
+
+    def do_flawed_at_nan(self, x):
+        """Not NaN where NaN is right; and wrong at other values."""
+        other = self.do_wrong(x) if BROKEN else x.copy()
+        floats = (ctypes.c_float * count_of(x.shape)).from_buffer(other.memory)
+        for i, value in enumerate(floats):
+            if value != value:
+                floats[i] = 0
+        return other
+
+    def do_flawed_value(self, x):
+        """Wrong; and raises."""
+        if BROKEN:
+            raise RuntimeError("an index is out of range")
+        return self.do_wrong(x)
+
+    def do_flawed_raises(self, x):
+        """Raises; and raises something else."""
+        if BROKEN:
+            raise TypeError("a tensor is no argument of this")
+        raise ValueError("the fake framework does not like this")
+
+    def do_flawed_shape(self, x):
+        """Wrong; and of another shape."""
+        other = self.do_wrong(x)
+        if BROKEN:
+            other.shape = (*x.shape, 1)
+        return other
+
+    def do_flawed_dies(self, x):
+        """Raises; and crashes."""
+        if BROKEN:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        raise ValueError("the fake framework does not like this")
+
     def do_both_raise(self, x):
         raise ValueError("nor does it like this")
 
@@ -386,7 +423,8 @@ def kill_when_idle(lane, note):
         f"paddle.fake.{name}"
         for name in "echo crash exit hang wrong raises raises_no_text gives_no_text gives_no_shape "
         "nonsense no_kernel out_of_memory needs_all_memory contaminated child hides_its_start hides_as_idle "
-        "wrong_in_graphs unsteady raises_the_second_time gpu_fault sanitized wrong_at_both_ends".split()
+        "wrong_in_graphs unsteady raises_the_second_time gpu_fault sanitized wrong_at_both_ends "
+        "flawed_at_nan flawed_value flawed_raises flawed_shape flawed_dies".split()
     )
 )
 def unchanged(x, tag=None):

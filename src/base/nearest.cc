@@ -1,4 +1,4 @@
-#include "case/nearest.h"
+#include "base/nearest.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,0 +1,21 @@
+#pragma once
+
+// Values of flags that are one of a few words.
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "verdict/outcome.h"
+
+namespace assay {
+
+// An error if `text` is none of `known`. It names the nearest one.
+Status check_choice(std::string_view flag, std::span<const std::string_view> known,
+                    std::string_view text);
+
+// The outcome of this name, or an error that names the nearest one.
+Result<Outcome> chosen_outcome(std::string_view flag, const std::string& text);
+
+}  // namespace assay

@@ -1,0 +1,191 @@
+#include "report/markdown.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/text.h"
+#include "base/utf8.h"
+#include "case/canonical.h"
+
+namespace assay {
+namespace {
+
+// With the lines around the table at most 60 in all.
+constexpr std::size_t kMostRows = 40;
+constexpr std::size_t kMostOfCell = 120;     // characters
+constexpr std::size_t kMostOfCommand = 400;  // bytes; a longer command is replaced by `assay repro`
+
+// The text in one line of well-formed UTF-8, without control characters.
+std::string one_line(std::string_view text) {
+  std::string line;
+  while (!text.empty()) {
+    const std::size_t good = find_bad_byte(text);
+    for (const char c : text.substr(0, good)) {
+      line += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
+    }
+    if (good < text.size()) line += '?';
+    text.remove_prefix(std::min(good + 1, text.size()));
+  }
+  return line;
+}
+
+std::string shortened(const std::string& line) {
+  if (count_characters(line) <= kMostOfCell) return line;
+  std::size_t end = 0;
+  for (std::size_t i = 1; i < kMostOfCell; ++i) end += character_size(line[end]);
+  return line.substr(0, end) + "…";
+}
+
+// Plain text in a cell: nothing in it is markup or a mention of a person.
+std::string cell(std::string_view text) {
+  std::string safe;
+  for (const char c : shortened(one_line(text))) {
+    if (std::string_view("\\`*_{}[]<>#|~&@").find(c) != std::string_view::npos) safe += '\\';
+    safe += c;
+  }
+  return safe;
+}
+
+// A code span in a cell. Only a bar needs an escape there.
+std::string code(std::string_view text) {
+  const std::string line = one_line(text);
+  if (line.empty()) return line;
+  std::size_t longest = 0;
+  std::size_t run = 0;
+  std::string safe;
+  for (const char c : line) {
+    run = c == '`' ? run + 1 : 0;
+    longest = std::max(longest, run);
+    if (c == '|') safe += '\\';
+    safe += c;
+  }
+  const std::string fence(longest + 1, '`');
+  const bool padded = line.front() == '`' || line.back() == '`';
+  return padded ? fmt::format("{0} {1} {0}", fence, safe) : fence + safe + fence;
+}
+
+struct Row {
+  std::string_view state;
+  const FaultKey* key = nullptr;
+  const FaultExtent* extent = nullptr;
+  std::int64_t cases = 0;
+  std::string how;
+  std::string last;  // what to do, as Markdown
+};
+
+class Rows {
+ public:
+  explicit Rows(const MarkdownParts& parts) : parts_(parts) {
+    parts.comparison == nullptr ? add_findings() : add_comparison(*parts.comparison);
+  }
+
+  std::string table() const {
+    if (lines_.empty()) return {};
+    std::string text =
+        "\n| | API | where | how | values | dtypes | cases | reproduce |\n"
+        "|---|---|---|---|---|---|--:|---|\n";
+    const std::size_t shown = std::min(lines_.size(), kMostRows);
+    for (std::size_t i = 0; i < shown; ++i) text += lines_[i];
+    if (shown == lines_.size()) return text;
+    std::map<std::string_view, std::size_t> more;
+    for (std::size_t i = shown; i < states_.size(); ++i) ++more[states_[i]];
+    std::vector<std::string> words;
+    for (const auto& [state, count] : more) words.push_back(fmt::format("{} {}", count, state));
+    return text + fmt::format("\nand {} more: {}\n", lines_.size() - shown, fmt::join(words, ", "));
+  }
+
+ private:
+  void add(const Row& row) {
+    states_.push_back(row.state);
+    lines_.push_back(fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", row.state,
+                                 code(row.key->api), cell(row.key->where), cell(row.how),
+                                 cell(fmt::format("{}", fmt::join(row.extent->values, ", "))),
+                                 cell(fmt::format("{}", fmt::join(row.extent->dtypes, ", "))),
+                                 row.cases, row.last));
+  }
+
+  static std::string how_of(const FaultKey& key, std::string_view why) {
+    return fmt::format("{}{}{}{}{}", name(key.outcome), key.how.empty() ? "" : ": ", key.how,
+                       why.empty() ? "" : "; ", why);
+  }
+
+  std::string command(std::uint64_t id, const std::string& text) const {
+    const std::string again = rerun_command(text, parts_.report.properties);
+    if (again.size() <= kMostOfCommand || parts_.folder.empty()) return code(again);
+    return code(fmt::format("{} repro {} {}", own_command(), shell_word(parts_.folder),
+                            format_case_id(id)));
+  }
+
+  void add_findings() {
+    for (const Finding& each : parts_.findings) {
+      add({"fails", &each.key, &each.extent, static_cast<std::int64_t>(each.cases),
+           how_of(each.key, {}), command(each.id, each.text)});
+    }
+  }
+
+  void add_comparison(const RunComparison& comparison) {
+    for (const FaultState state : {FaultState::added, FaultState::grown}) {
+      for (const auto& [key, compared] : comparison.faults) {
+        if (compared.state != state) continue;
+        const FaultExample& example = compared.example;
+        add({word(state), &key, &compared.now.extent, compared.now.cases, how_of(key, compared.why),
+             key.outcome == Outcome::invalid ? cell(example.message)
+                                             : command(example.id, example.text)});
+      }
+    }
+    for (const LostCoverage& lost : comparison.lost) add(lost);
+    for (const auto& [key, known] : comparison.fixed) {
+      add({"fixed", &key, &known.sums.extent, known.sums.cases, how_of(key, {}),
+           cell(known.upstream)});
+    }
+  }
+
+  void add(const LostCoverage& lost) {
+    FaultKey key;
+    key.api = lost.api;
+    FaultExtent extent;
+    if (!lost.dtype.empty()) extent.dtypes.insert(lost.dtype);
+    add({"lost",
+         &key,
+         &extent,
+         lost.rejected ? lost.now.rejected : lost.now.not_judged,
+         lost.text(),
+         {}});
+  }
+
+  const MarkdownParts& parts_;
+  std::vector<std::string> lines_;
+  std::vector<std::string_view> states_;
+};
+
+// "309 cases: 283 pass, 21 mismatch", and the builds.
+std::string counts_line(const RunReport& report) {
+  std::vector<std::string> words;
+  for (const OutcomeInfo& outcome : kOutcomes) {
+    const std::uint64_t count = report.outcomes[static_cast<std::size_t>(outcome.outcome)];
+    if (count > 0) words.push_back(fmt::format("{} {}", count, code(outcome.name)));
+  }
+  std::string line = fmt::format("{}: {}", count_of(report.cases, "case"), fmt::join(words, ", "));
+  for (const char* lane : {"test.lane", "reference.lane"}) {
+    const auto label = report.properties.find(lane);
+    if (label == report.properties.end()) continue;
+    const auto version = report.properties.find(label->second);
+    if (version == report.properties.end()) continue;
+    line += fmt::format("; {} {}", cell(label->second), cell(version->second));
+  }
+  return line;
+}
+
+}  // namespace
+
+std::string markdown_summary(const MarkdownParts& parts) {
+  const bool good = parts.verdict.kind == RunVerdict::Kind::passes;
+  return fmt::format("### {} assay {}\n{}\n{}\n",
+                     good ? ":white_check_mark:" : ":x:", cell(parts.verdict.line()),
+                     Rows(parts).table(), counts_line(parts.report));
+}
+
+}  // namespace assay
