@@ -71,7 +71,7 @@ TEST(Report, WhatIsAccommodatedIsCounted) {
   EXPECT_EQ(json["accommodations"].size(), 1U);
   EXPECT_EQ(json["accommodations"]["paddle.max"][1], "dodges: b");
   EXPECT_FALSE(json["properties"].contains("accommodations"));
-  EXPECT_THAT(outcome_table(report), HasSubstr("2  of them accommodated"));
+  EXPECT_THAT(outcome_table(report), HasSubstr("2  known deviations"));
   EXPECT_THAT(accommodation_table(report), HasSubstr("follows: <a>"));
   const auto baseline = run.folder() / "baseline.txt";
   StoredRun::must(write_baseline(run.store(), baseline));
@@ -101,7 +101,7 @@ TEST(Report, WhatWasNotLookedAtIsCounted) {
   EXPECT_THAT(outcome_table(report), HasSubstr("1  weak: passed, with only shape"));
   EXPECT_THAT(outcome_table(report),
               HasSubstr("1  not judged in some value regime (`assay report DIR --json`"));
-  EXPECT_THAT(outcome_table(report, "my run"), HasSubstr(" report 'my run' --json` says"));
+  EXPECT_THAT(outcome_table(report, "my run"), HasSubstr(" report 'my run' --json` lists"));
 }
 
 TEST(Report, TheFailingApiComesFirst) {
