@@ -486,7 +486,7 @@ TEST_F(Gpu, ThatLanesCannotOpenEndsTheRunWithoutAVerdict) {
   EXPECT_EQ(result.status.code, 3) << result.output;
   EXPECT_THAT(result.output, AllOf(HasSubstr("gpu:0 cannot be opened: no such GPU"),
                                    HasSubstr("check whether gpu:0 still works (nvidia-smi;"),
-                                   HasSubstr("leave it out with --gpu_ids")));
+                                   HasSubstr("exclude it with --gpu_ids")));
   EXPECT_THAT(cli_.outcomes(), ::testing::IsEmpty());
 }
 

@@ -232,7 +232,7 @@ TEST(Compare, IdsThatAreMadeInAnotherWayAreRefused) {
       compare_runs(now->store(), past_of(before(), {{"version.canonical", "1"}}), false);
   ASSERT_FALSE(compared);
   EXPECT_EQ(compared.error().kind, ErrorKind::usage);
-  EXPECT_THAT(compared.error().message, HasSubstr("version.canonical 1, this run 2"));
+  EXPECT_THAT(compared.error().message, HasSubstr("version.canonical 1 and 2"));
 }
 
 TEST(Compare, JsonHasEveryFaultWhateverALineHolds) {
@@ -350,7 +350,8 @@ TEST(Baseline, AnOldOneIsReadWithANotice) {
       said(comparison),
       ElementsAre("new mismatch paddle.broke: m", "new crash paddle.crashes: m",
                   "new timeout paddle.fresh: m", "lost paddle.lost", "rejected paddle.refused"));
-  EXPECT_THAT(comparison_table(comparison), HasSubstr("write it again with --write-baseline"));
+  EXPECT_THAT(comparison_table(comparison),
+              HasSubstr("write the baseline again with --write-baseline"));
   ASSERT_TRUE(write_file(folder / "bad.txt", "assay-baseline 1\nmismatch xyz paddle.abs(1)\n"));
   const auto bad = load_past((folder / "bad.txt").string());
   ASSERT_FALSE(bad);

@@ -48,7 +48,7 @@ TEST(FindCase, ByIdPrefixOrText) {
   EXPECT_THAT(finding_says(run, "paddle.abs"), HasSubstr("2 cases match"));
   EXPECT_THAT(finding_says(run, "paddle.abs"), HasSubstr(format_case_id(id)));
   EXPECT_THAT(finding_says(run, "paddle.nothing"), HasSubstr("no case of the run"));
-  EXPECT_THAT(finding_says(run, ""), HasSubstr("name a case"));
+  EXPECT_THAT(finding_says(run, ""), HasSubstr("give the id or the text"));
 }
 
 // A whole text wins over cases that only contain it.

@@ -70,7 +70,7 @@ TEST_F(Postgres, AWriterUpgradesTheVersionWithoutFaults) {
   reads.read_only = true;
   const auto refused = PostgresStore::open(address_, StoreMode::read, reads);
   ASSERT_FALSE(refused.has_value());
-  EXPECT_THAT(refused.error().message, HasSubstr("upgrade them once with `assay plan"));
+  EXPECT_THAT(refused.error().message, HasSubstr("upgrade them with `assay plan"));
   EXPECT_EQ(version_of(session), 6);
   const StorePtr writer = opened();
   EXPECT_EQ(version_of(session), 7);

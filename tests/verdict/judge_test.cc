@@ -19,7 +19,6 @@ using testing::LeafParts;
 using testing::measured_leaf;
 using ::testing::Not;
 using testing::RecordParts;
-using wire::Status;
 
 Verdict judged(const RecordParts& parts, Policy policy = {},
                Agreement agreement = Agreement::within) {
@@ -42,7 +41,7 @@ RecordParts with_output(const LeafParts& leaf) {
   return parts;
 }
 
-RecordParts lanes(Status test, Status reference) {
+RecordParts lanes(wire::Status test, wire::Status reference) {
   RecordParts parts;
   parts.test.status = test;
   parts.reference.status = reference;
@@ -58,40 +57,41 @@ TEST(Judge, AgreeingResultsPass) {
 }
 
 struct LaneCase {
-  Status status;
+  wire::Status status;
   Outcome outcome;
 };
 
 // Outcomes that one lane decides, whichever lane it is.
 TEST(Judge, OneLaneDecides) {
   const std::array<LaneCase, 7> cases{{
-      {Status::refused, Outcome::invalid},
-      {Status::unsupported, Outcome::unsupported},
-      {Status::skipped, Outcome::skip},
-      {Status::no_kernel, Outcome::no_kernel},
-      {Status::timed_out, Outcome::timeout},
-      {Status::out_of_memory, Outcome::oom},
-      {Status::crashed, Outcome::crash},
+      {wire::Status::refused, Outcome::invalid},
+      {wire::Status::unsupported, Outcome::unsupported},
+      {wire::Status::skipped, Outcome::skip},
+      {wire::Status::no_kernel, Outcome::no_kernel},
+      {wire::Status::timed_out, Outcome::timeout},
+      {wire::Status::out_of_memory, Outcome::oom},
+      {wire::Status::crashed, Outcome::crash},
   }};
   for (const auto& [status, outcome] : cases) {
-    const Verdict test = judged(lanes(status, Status::ok));
+    const Verdict test = judged(lanes(status, wire::Status::ok));
     EXPECT_EQ(test.outcome, outcome) << wire::EnumNameStatus(status);
     EXPECT_EQ(test.lane, "paddle");
-    const Verdict reference = judged(lanes(Status::ok, status));
+    const Verdict reference = judged(lanes(wire::Status::ok, status));
     EXPECT_EQ(reference.outcome, outcome) << wire::EnumNameStatus(status);
     EXPECT_EQ(reference.lane, "torch");
   }
 }
 
 TEST(Judge, AnExceptionIsAttributedToItsLane) {
-  EXPECT_EQ(judged(lanes(Status::raised, Status::ok)).outcome, Outcome::test_error);
-  EXPECT_EQ(judged(lanes(Status::ok, Status::raised)).outcome, Outcome::reference_error);
-  EXPECT_EQ(judged(lanes(Status::raised, Status::raised)).outcome, Outcome::rejected);
+  EXPECT_EQ(judged(lanes(wire::Status::raised, wire::Status::ok)).outcome, Outcome::test_error);
+  EXPECT_EQ(judged(lanes(wire::Status::ok, wire::Status::raised)).outcome,
+            Outcome::reference_error);
+  EXPECT_EQ(judged(lanes(wire::Status::raised, wire::Status::raised)).outcome, Outcome::rejected);
 }
 
 // Both calls succeeded, but neither result could be copied: neither lane rejected the call.
 TEST(Judge, ResultsThatCannotBeCopiedAreNoRejection) {
-  RecordParts parts = lanes(Status::raised, Status::raised);
+  RecordParts parts = lanes(wire::Status::raised, wire::Status::raised);
   parts.test.phase = parts.reference.phase = "copy";
   EXPECT_EQ(judged(parts).outcome, Outcome::test_error);
 }
@@ -99,18 +99,19 @@ TEST(Judge, ResultsThatCannotBeCopiedAreNoRejection) {
 // The lane under test decides first: a reference without a kernel does not hide its crash.
 TEST(Judge, TheTestLaneDecidesFirst) {
   const std::array<LaneCase, 8> ends{{
-      {Status::refused, Outcome::invalid},
-      {Status::unsupported, Outcome::unsupported},
-      {Status::skipped, Outcome::skip},
-      {Status::no_kernel, Outcome::no_kernel},
-      {Status::timed_out, Outcome::timeout},
-      {Status::out_of_memory, Outcome::oom},
-      {Status::crashed, Outcome::crash},
-      {Status::raised, Outcome::test_error},
+      {wire::Status::refused, Outcome::invalid},
+      {wire::Status::unsupported, Outcome::unsupported},
+      {wire::Status::skipped, Outcome::skip},
+      {wire::Status::no_kernel, Outcome::no_kernel},
+      {wire::Status::timed_out, Outcome::timeout},
+      {wire::Status::out_of_memory, Outcome::oom},
+      {wire::Status::crashed, Outcome::crash},
+      {wire::Status::raised, Outcome::test_error},
   }};
   for (const LaneCase& test : ends) {
     for (const LaneCase& reference : ends) {
-      const bool both = test.status == Status::raised && reference.status == Status::raised;
+      const bool both =
+          test.status == wire::Status::raised && reference.status == wire::Status::raised;
       EXPECT_EQ(judged(lanes(test.status, reference.status)).outcome,
                 both ? Outcome::rejected : test.outcome)
           << wire::EnumNameStatus(test.status) << " and " << wire::EnumNameStatus(reference.status);
@@ -120,7 +121,7 @@ TEST(Judge, TheTestLaneDecidesFirst) {
 
 // A SIGKILL means a lack of memory only if the kernel reports one.
 TEST(Judge, ADeathIsNamedBySignal) {
-  RecordParts parts = lanes(Status::crashed, Status::ok);
+  RecordParts parts = lanes(wire::Status::crashed, wire::Status::ok);
   parts.test.signal = SIGFPE;
   EXPECT_EQ(judged(parts).outcome, Outcome::crash);
   EXPECT_THAT(judged(parts).message, HasSubstr("SIGFPE"));
@@ -128,12 +129,12 @@ TEST(Judge, ADeathIsNamedBySignal) {
   EXPECT_EQ(judged(parts).outcome, Outcome::crash);
   parts.test.oom_killed = true;
   EXPECT_EQ(judged(parts).outcome, Outcome::oom);
-  parts.test.status = Status::timed_out;  // then it was assay that killed it
+  parts.test.status = wire::Status::timed_out;  // then it was assay that killed it
   EXPECT_EQ(judged(parts).outcome, Outcome::timeout);
 }
 
 TEST(Judge, AnErrorTellsItsPhaseOnOneLine) {
-  RecordParts parts = lanes(Status::raised, Status::ok);
+  RecordParts parts = lanes(wire::Status::raised, wire::Status::ok);
   parts.test.phase = "build";
   parts.test.error = "ValueError: a\nb";
   EXPECT_EQ(judged(parts).message, "in build: ValueError: a b");
@@ -312,7 +313,7 @@ TEST(Judge, AloneAsksOnlyWhetherItRuns) {
   RecordParts parts;
   parts.two_lanes = false;
   EXPECT_EQ(judged(parts, {}, Agreement::runs).outcome, Outcome::pass);
-  parts.test.status = Status::raised;
+  parts.test.status = wire::Status::raised;
   EXPECT_EQ(judged(parts, {}, Agreement::runs).outcome, Outcome::test_error);
 }
 
@@ -328,12 +329,12 @@ TEST(Judge, DifferentInputsAreNoVerdict) {
 // A lane that raised only in backward has its outputs, and they are compared.
 TEST(Judge, OutputsCountWhenOnlyBackwardFailed) {
   RecordParts parts = with_output(floats({1}, {2}));
-  parts.test.status = Status::raised;
+  parts.test.status = wire::Status::raised;
   parts.test.phase = "backward";
   EXPECT_EQ(judged(parts).outcome, Outcome::mismatch);
   parts.outputs = {floats({1}, {1})};
   EXPECT_EQ(judged(parts).outcome, Outcome::test_error);
-  parts.reference.status = Status::raised;
+  parts.reference.status = wire::Status::raised;
   parts.reference.phase = "backward";
   EXPECT_EQ(judged(parts).outcome,
             Outcome::rejected);  // both refuse to differentiate: said, not passed
@@ -402,9 +403,9 @@ TEST(Judge, AFailureUnderOtherValuesIsNotHiddenByAMissingKernel) {
     const auto lanes_of_trial = builder.CreateVector(std::vector{test, reference});
     return wire::CreateTrial(builder, builder.CreateString(values), lanes_of_trial, 0);
   };
-  const auto trials = builder.CreateVector(std::vector{trial("usual", Status::ok),
-                                                       trial("exact", Status::no_kernel),
-                                                       trial("layout", Status::raised)});
+  const auto trials = builder.CreateVector(std::vector{trial("usual", wire::Status::ok),
+                                                       trial("exact", wire::Status::no_kernel),
+                                                       trial("layout", wire::Status::raised)});
   builder.Finish(wire::CreateRecord(builder, wire::kVersion, 1, 1, false, 0, trials, 0.01, 0.01));
   const auto bytes = wire::bytes_of(builder);
   const wire::Bytes record(bytes.begin(), bytes.end());
