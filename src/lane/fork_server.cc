@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -13,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "base/wake_guard.h"
 #include "device/device.h"
 #include "lane/address.h"
@@ -235,15 +235,6 @@ Result<ForkServer::Heard> ForkServer::hear() {
   return Heard::ready;
 }
 
-namespace {
-// A process can give itself any name, with control characters too.
-std::string printable(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char byte) { return byte < ' ' || byte > '~'; }, '?');
-  return text;
-}
-}  // namespace
-
 // Signs of life are empty lines; other lines name what cases have left.
 void ForkServer::read_later(std::string_view text) {
   constexpr std::size_t kLongest = 1 << 16;
@@ -253,7 +244,7 @@ void ForkServer::read_later(std::string_view text) {
     heard_.erase(0, end + 1);
     if (!message.is_object() || !message.contains("left")) continue;
     for (const auto& name : message["left"]) {
-      if (name.is_string()) left_.push_back(printable(name.get<std::string>()));
+      if (name.is_string()) left_.push_back(one_line(name.get<std::string>()));
     }
   }
   if (heard_.size() > kLongest) heard_.clear();

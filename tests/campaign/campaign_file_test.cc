@@ -8,6 +8,7 @@
 
 #include "../store/folder.h"
 #include "campaign/campaign.h"
+#include "campaign/runner.h"
 #include "campaign/tree.h"
 
 namespace assay {
@@ -193,6 +194,17 @@ TEST_F(CampaignFile, ReplacesAnEarlierValueOfAnArgument) {
   campaign.engine_args = {{"timeout", "600", "c:1"}, {"num_gpus", "1", "c:2"}};
   set_engine_argument(campaign, {"timeout", "5", "--timeout"});
   EXPECT_THAT(words(campaign), ElementsAre(Pair("num_gpus", "1"), Pair("timeout", "5")));
+}
+
+// The runs of a campaign leave log_inorder.log beside its logs.
+TEST_F(CampaignFile, TheLatestLogIsTheCampaigns) {
+  Campaign campaign;
+  campaign.log_dir = folder_.path().string();
+  for (const char* name :
+       {"log_20260101_000000.log", "log_20260102_000000.log", "log_inorder.log"}) {
+    std::ofstream(folder_ / name) << "x";
+  }
+  EXPECT_EQ(latest_log(campaign), folder_ / "log_20260102_000000.log");
 }
 
 // 430 bytes of aliases were 3 GB of copies.

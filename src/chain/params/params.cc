@@ -306,19 +306,11 @@ bool shows_a_key(const Fit& fit) {
                      [](const Placed& placed) { return placed.place->key == placed.line->key; });
 }
 
-// Makes a message with text of a damaged file printable, short and one line.
-std::string printable(std::string_view message) {
+// A message with text of a damaged file, short and one line.
+std::string short_line(std::string_view message) {
   constexpr std::size_t kLongest = 400;
-  std::string out;
-  for (const char c : message.substr(0, kLongest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else {
-      out += c;
-    }
-  }
-  return message.size() > kLongest ? out + "…" : out;
+  const std::string line = one_line(message.substr(0, kLongest));
+  return message.size() > kLongest ? line + "…" : line;
 }
 
 // The error for a file whose first heading, or lack of one, fits no kind.
@@ -436,7 +428,7 @@ std::string describe(std::string_view file, const std::vector<Problem>& problems
   std::string text;
   for (const Problem& problem : problems) {
     text += fmt::format("{}:{}:{}: {}{}\n", file, problem.line, problem.column,
-                        problem.warning ? "warning: " : "", printable(problem.message));
+                        problem.warning ? "warning: " : "", short_line(problem.message));
   }
   if (!text.empty()) text.pop_back();
   return text;
