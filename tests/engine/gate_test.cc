@@ -122,7 +122,7 @@ TEST(Gate, ASecondFaultOfAKnownCaseIsNew) {
   Cli cli;
   std::vector<std::string> lines;
   for (const char* name :
-       {"flawed_at_nan", "flawed_value", "flawed_raises", "flawed_shape", "flawed_dies"}) {
+       {"flawed_nan", "flawed_value", "flawed_raises", "flawed_shape", "flawed_dies"}) {
     lines.push_back(fake(name));
     lines.push_back(fake(name, 8));
   }

@@ -86,7 +86,8 @@ def test_the_workflow_gates_a_pull_request(tmp_path):
     run("assay", "report", "healthy", "--write-baseline", "baseline.toml", folder=tmp_path)
     shown = run(*report, folder=tmp_path, code=1, GITHUB_STEP_SUMMARY=str(summary))
     assert "::error file=cases.txt,line=2," in shown
-    assert "### :x: assay fails" in summary.read_text() and "| new | `paddle.nn.functional.relu` |" in summary.read_text()
+    assert "### :x: assay fails" in summary.read_text()
+    assert "| new | `paddle.nn.functional.relu` |" in summary.read_text()
     results = json.loads((tmp_path / "assay.sarif").read_text())["runs"][0]["results"]
     assert all(result["partialFingerprints"]["primaryLocationLineHash"] for result in results)
     assert "new" in {result["baselineState"] for result in results}

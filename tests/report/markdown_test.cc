@@ -60,7 +60,7 @@ std::vector<std::string> rows_of(const std::string& summary) {
   return rows;
 }
 
-std::size_t columns_of(const std::string& row) {
+std::size_t cells_of(const std::string& row) {
   std::size_t bars = 0;
   for (std::size_t i = 0; i < row.size(); ++i) {
     if (row[i] == '|' && (i == 0 || row[i - 1] != '\\')) ++bars;
@@ -128,7 +128,7 @@ TEST(Markdown, NothingInACaseIsMarkup) {
   const std::string text = summary_of(run, &before);
   const auto rows = rows_of(text);
   ASSERT_THAT(rows, SizeIs(1));
-  EXPECT_EQ(columns_of(rows[0]), 8U) << rows[0];
+  EXPECT_EQ(cells_of(rows[0]), 8U) << rows[0];
   EXPECT_THAT(rows[0], HasSubstr("\\<b\\> \\| \\@me \\*x\\*"));
   EXPECT_THAT(rows[0], HasSubstr("| ```"));  // a fence that the text does not hold
   EXPECT_THAT(text, Not(HasSubstr("\n## head")));
