@@ -86,7 +86,7 @@ TEST_F(Corpus, RefusesALineOfTenMegabytesAndGoesOn) {
 
   std::ostringstream out;
   const Result<CorpusCheck> check =
-      check_corpus(std::span(&file, 1), [&](std::string_view text) { out << text; });
+      check_corpus(std::span(&file, 1), [&](std::string_view line) { out << line; });
   ASSERT_TRUE(check);
   EXPECT_EQ(check->parsed, 2U);
   EXPECT_EQ(check->failed, 1U);
@@ -138,7 +138,7 @@ TEST_F(Corpus, CheckPrintsEachFailureAndTheSum) {
   const std::string file =
       write("c.txt", "# three\npaddle.a(1)\npaddle.b(?)\npaddle.c(1)paddle.c(1)\n").string();
   std::ostringstream out;
-  ASSERT_TRUE(check_corpus(std::span(&file, 1), [&](std::string_view text) { out << text; }));
+  ASSERT_TRUE(check_corpus(std::span(&file, 1), [&](std::string_view line) { out << line; }));
   EXPECT_EQ(out.str(), file +
                            ":3:10: expected a value, found '?'\n"
                            "  paddle.b(?)\n"
@@ -151,7 +151,7 @@ TEST_F(Corpus, CheckRefusesFilesWithoutACase) {
   for (const char* text : {"", "\n\n", "# only this\n"}) {
     const std::string file = write("c.txt", text).string();
     const Result<CorpusCheck> check =
-        check_corpus(std::span(&file, 1), [&](std::string_view text) { out << text; });
+        check_corpus(std::span(&file, 1), [&](std::string_view line) { out << line; });
     ASSERT_FALSE(check);
     EXPECT_EQ(check.error().kind, ErrorKind::usage);
     EXPECT_THAT(check.error().message, HasSubstr("no case"));
@@ -197,14 +197,14 @@ std::size_t occurrences(std::string_view text, std::string_view piece) {
 TEST_F(PublicCorpus, EveryLineParses) {
   const std::vector<std::string> files{unpacked().string()};
   std::ostringstream out;
-  ASSERT_TRUE(check_corpus(files, [&](std::string_view text) { out << text; }));
+  ASSERT_TRUE(check_corpus(files, [&](std::string_view line) { out << line; }));
   EXPECT_EQ(out.str(), "281055 parsed, 0 failed\n");  // the number of lines that its README gives
 }
 
 TEST_F(PublicCorpus, SamplesParse) {
   const std::vector<std::string> files{(corpora_ / "sample_*.txt").string()};
   std::ostringstream out;
-  ASSERT_TRUE(check_corpus(files, [&](std::string_view text) { out << text; }));
+  ASSERT_TRUE(check_corpus(files, [&](std::string_view line) { out << line; }));
   EXPECT_EQ(out.str(), "4124 parsed, 0 failed\n");  // 2,000 and 2,124
 }
 

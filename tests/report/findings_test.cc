@@ -238,8 +238,9 @@ TEST(Annotations, GithubSeesLostCoverageAndInvalidLines) {
 TEST(Annotations, GithubTakesNoCommandOfACase) {
   StoredRun run;
   add(run, "paddle.f(1)", raises("a\n::stop-commands::x\x1b[2J\xE2\x80\xAE"));
-  const std::string lines = github_annotations(findings_in(run), {}, false);
-  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 1) << lines;
+  const RunVerdict fails{RunVerdict::Kind::fails, "1 of 1 case failed"};
+  const std::string lines = github_annotations(findings_in(run), {}, fails, nullptr);
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 2) << lines;
   EXPECT_THAT(lines, HasSubstr("stop-commands::x\\u001b[2J\\u202e"));
 }
 
