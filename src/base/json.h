@@ -14,7 +14,7 @@ inline constexpr std::size_t kDeepestJson = 100;
 
 // The value; discarded (is_discarded()) where the text is no JSON or nests deeper.
 inline nlohmann::json parse_json(std::string_view text) {
-  if (nests_deeper(text, kDeepestJson)) return {nlohmann::json::value_t::discarded};
+  if (nests_deeper(text, kDeepestJson)) return nlohmann::json(nlohmann::json::value_t::discarded);
   return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 

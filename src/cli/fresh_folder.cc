@@ -8,11 +8,14 @@ FreshFolder::FreshFolder(std::filesystem::path folder) : folder_(std::move(folde
   std::error_code error;
   std::filesystem::path each = std::filesystem::absolute(folder_, error).lexically_normal();
   if (!each.has_filename()) each = each.parent_path();  // "out/"
-  for (; !error && !std::filesystem::exists(each, error); each = each.parent_path()) {
-    missing_.push_back(each);
-  }
+  // A link that leads nowhere is there, too.
+  std::error_code ignored;
+  const auto is_there = [&](const std::filesystem::path& path) {
+    return std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
+  };
+  for (; !error && !is_there(each); each = each.parent_path()) missing_.push_back(each);
   for (const char* name : {"lanes", "run.db", "run.db-wal"}) {
-    if (missing_.empty() && !std::filesystem::exists(folder_ / name, error)) {
+    if (missing_.empty() && !is_there(folder_ / name)) {
       inside_.push_back(folder_ / name);
     }
   }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -15,6 +16,11 @@ namespace {
 
 constexpr const char* kInUse =
     "the run's database is in use by another process; wait for it to end, or stop it";
+
+bool limits_files() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
 
 tl::unexpected<Error> sqlite_error(sqlite3* handle, std::string_view doing) {
   const int code = sqlite3_extended_errcode(handle);
@@ -31,12 +37,12 @@ tl::unexpected<Error> sqlite_error(sqlite3* handle, std::string_view doing) {
         code == SQLITE_IOERR_DATA ? "the checksum of a page is wrong" : sqlite3_errmsg(handle));
   } else if ((code & 0xff) == SQLITE_CANTOPEN && cause != 0) {
     message = std::string(doing) + ": " + std::generic_category().message(cause);
-  } else if (cause == EFBIG) {
-    message = "the run's database cannot grow: `ulimit -f` is too small";
   } else if ((code & 0xff) == SQLITE_FULL || code == SQLITE_IOERR_WRITE) {
-    message =
-        "the disk is full: the run's database cannot grow; free some space and start again "
-        "(no recorded result is lost)";
+    // SQLite does not keep the cause of a failed write.
+    message = fmt::format(
+        "the disk is full{}: the run's database cannot grow; free some space and start again (no "
+        "recorded result is lost)",
+        limits_files() ? ", or `ulimit -f` is too small" : "");
   }
   return fail(std::move(message));
 }
@@ -49,23 +55,6 @@ std::string uri_of(const std::filesystem::path& path, std::string_view how) {
                                             : std::string(1, c);
   }
   return uri + "?" + std::string(how);
-}
-
-constexpr const char* kVerbatim = "&vfs=assay-verbatim";
-
-// The system's files, each under the name that it is opened by.
-sqlite3_vfs& verbatim_names() {
-  static sqlite3_vfs files = [] {
-    sqlite3_vfs made = *sqlite3_vfs_find(nullptr);
-    made.zName = "assay-verbatim";
-    made.pNext = nullptr;
-    made.xFullPathname = [](sqlite3_vfs*, const char* name, int room, char* full) {
-      sqlite3_snprintf(room, full, "%s", name);
-      return SQLITE_OK;
-    };
-    return made;
-  }();
-  return files;
 }
 
 constexpr std::string_view kUnchanging = "immutable=1";
@@ -205,14 +194,37 @@ Result<Database> Database::copy() const {
   return made;
 }
 
-Result<Database> Database::open_foreign(int file, const std::filesystem::path& path) {
-  // SQLite would look for the name that the link /proc/self/fd/N shows, which a nameless file
-  // lacks.
-  if (sqlite3_vfs_find(verbatim_names().zName) == nullptr) {
-    sqlite3_vfs_register(&verbatim_names(), /*makeDflt=*/0);
+// SQLite opens files by name and follows no link to one, so a file without a name is read from
+// memory.
+Result<Database> Database::open_nameless(int file) {
+  struct stat found {};
+  if (::fstat(file, &found) != 0) return errno_error("cannot read the database");
+  Database database;
+  ASSAY_TRY(database.memory_,
+            Mapping::map(file, static_cast<std::size_t>(found.st_size), /*writable=*/true));
+  std::byte* const bytes = database.memory_.data();
+  // In memory SQLite reads no file that says it has a write-ahead log.
+  constexpr std::size_t kWriteVersion = 18;
+  constexpr std::byte kRollbackJournal{1};
+  if (database.memory_.size() > kWriteVersion + 1) {
+    bytes[kWriteVersion] = bytes[kWriteVersion + 1] = kRollbackJournal;
   }
-  auto opened =
-      open_read(fmt::format("/proc/self/fd/{}", file), std::string(kUnchanging) + kVerbatim);
+  sqlite3* handle = nullptr;
+  int code = sqlite3_open_v2(":memory:", &handle, SQLITE_OPEN_READWRITE, nullptr);
+  database.handle_.reset(handle);
+  const auto size = static_cast<sqlite3_int64>(database.memory_.size());
+  if (code == SQLITE_OK) {
+    code = sqlite3_deserialize(handle, "main", reinterpret_cast<unsigned char*>(bytes), size, size,
+                               SQLITE_DESERIALIZE_READONLY);
+  }
+  if (code != SQLITE_OK) return sqlite_error(handle, "cannot open the database");
+  return database;
+}
+
+Result<Database> Database::open_foreign(int file, const std::filesystem::path& path) {
+  struct stat found {};
+  const bool has_name = ::fstat(file, &found) != 0 || found.st_nlink > 0;
+  auto opened = has_name ? open_read(path, kUnchanging) : open_nameless(file);
   if (!opened) return usage_error(path.string() + ": " + opened.error().message);
   Database database = std::move(*opened);
   sqlite3* handle = database.handle_.get();

@@ -71,7 +71,7 @@ class Database {
   // A file that somebody else made: it is only read, nobody writes to it meanwhile, and nothing in
   // it (triggers, functions of its schema, texts of gigabytes) can harm. A view could still run for
   // ever: read true tables only.
-  // `file` may have no name; SQLite opens it again. `path` is its name for messages.
+  // `file` may have lost its name; then it is changed in memory. `path` is its name.
   static Result<Database> open_foreign(int file, const std::filesystem::path& path);
   // One of assay's that is only read: nothing is written, so it may be another user's or on a disk
   // without write access. Nobody writes to it while it is open, and it is in use while somebody
@@ -103,9 +103,11 @@ class Database {
 
  private:
   static Result<Database> open_read(const std::filesystem::path& path, std::string_view how);
+  static Result<Database> open_nameless(int file);
   struct Close {
     void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
   };
+  Mapping memory_;  // of a file without a name; outlives the handle
   std::unique_ptr<sqlite3, Close> handle_;
   Fd lock_;  // of a reader
 };

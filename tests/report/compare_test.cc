@@ -350,8 +350,7 @@ TEST(Baseline, AnOldOneIsReadWithANotice) {
       said(comparison),
       ElementsAre("new mismatch paddle.broke: m", "new crash paddle.crashes: m",
                   "new timeout paddle.fresh: m", "lost paddle.lost", "rejected paddle.refused"));
-  EXPECT_THAT(comparison_table(comparison),
-              HasSubstr("write the baseline again with --write-baseline"));
+  EXPECT_THAT(comparison_table(comparison), HasSubstr("write it again with --write-baseline"));
   ASSERT_TRUE(write_file(folder / "bad.txt", "assay-baseline 1\nmismatch xyz paddle.abs(1)\n"));
   const auto bad = load_past((folder / "bad.txt").string());
   ASSERT_FALSE(bad);

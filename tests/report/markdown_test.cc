@@ -38,6 +38,7 @@ PastRun baseline_of(std::string name = "known.toml") {
   PastRun past;
   past.name = std::move(name);
   past.is_baseline = true;
+  past.coverage_is_complete = true;
   return past;
 }
 
@@ -80,6 +81,7 @@ TEST(Markdown, TheVerdictComesFirstAndThenWhatIsWorse) {
   KnownFault& grew = before.faults[{"paddle.grew", Outcome::mismatch, "result[·]", "value"}];
   grew.sums = {1, {{"usual"}, {"float32"}, 0}};
   KnownFault& mended = before.faults[{"paddle.mended", Outcome::crash, "the test lane", "SIGSEGV"}];
+  mended.sums.cases = 1;
   mended.upstream = "https://example.com/1";
   const std::string text = summary_of(run, &before);
   EXPECT_THAT(text, StartsWith("### :x: assay fails: 1 new fault, 1 fault that grew, 1 loss of "
