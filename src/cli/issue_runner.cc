@@ -10,6 +10,7 @@
 
 #include "base/atomic_file.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/process.h"
 
 namespace assay {
@@ -69,7 +70,7 @@ Result<nlohmann::json> ask(const FrameworkConfig& config, const std::string& api
     return fail(fmt::format("{} could not run it: {}", config.python, status.describe()));
   }
   ASSAY_TRY(const std::string text, read_file(folder.path() / "answer"));
-  const nlohmann::json answer = nlohmann::json::parse(text, nullptr, false);
+  nlohmann::json answer = parse_json(text);
   if (!answer.is_object() || answer.value("v", 0) != kRequestVersion) {
     return fail("assay.issue gave no answer");
   }

@@ -22,7 +22,7 @@ using Lines = std::vector<std::string>;
 
 // A number as a Python literal.
 std::string python_literal(DType dtype, double value, double second) {
-  const std::string text = element_text(dtype, value, second);
+  std::string text = element_text(dtype, value, second);
   if (info(dtype).kind != DTypeClass::complex) return text;
   return fmt::format("complex({}, {})", element_text(DType::float64, value),
                      element_text(DType::float64, second));

@@ -30,7 +30,7 @@ struct Shown {
   std::int64_t us = 0;                   // in its slot
 };
 
-std::string seconds(std::int64_t us) {
+std::string seconds_text(std::int64_t us) {
   return fmt::format("{:.6f}", static_cast<double>(us) / 1e6);
 }
 
@@ -144,7 +144,7 @@ class JunitWriter {
     suite.listed_us += shown.us;
     suite.cases +=
         fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{}\"",
-                    escape_markup(shown.api), escape_markup(shown.name), seconds(shown.us));
+                    escape_markup(shown.api), escape_markup(shown.name), seconds_text(shown.us));
     if (is_failure(kind)) {
       const std::string why =
           kind == Kind::lost ? fmt::format("coverage lost: {}", message) : message;
@@ -165,7 +165,7 @@ class JunitWriter {
 
   static std::string numbers(const Suite& suite) {
     return fmt::format("tests=\"{}\" failures=\"{}\" skipped=\"{}\" time=\"{}\"", suite.tests,
-                       suite.failures, suite.skipped, seconds(suite.us));
+                       suite.failures, suite.skipped, seconds_text(suite.us));
   }
 
   // The test case that stands for those that are not listed; it is there also where none is left,
@@ -179,7 +179,7 @@ class JunitWriter {
     return fmt::format(
         "    <testcase classname=\"{}\" name=\"all other cases\" time=\"{}\">\n"
         "      <system-out>{}</system-out>\n    </testcase>\n",
-        escape_markup(api), seconds(suite.us - suite.listed_us),
+        escape_markup(api), seconds_text(suite.us - suite.listed_us),
         escape_markup(words.empty() ? "none" : words));
   }
 

@@ -18,20 +18,6 @@ constexpr std::size_t kMostRows = 40;
 constexpr std::size_t kMostOfCell = 120;     // characters
 constexpr std::size_t kMostOfCommand = 400;  // bytes; a longer command is replaced by `assay repro`
 
-// The text in one line of well-formed UTF-8, without control characters.
-std::string one_line(std::string_view text) {
-  std::string line;
-  while (!text.empty()) {
-    const std::size_t good = find_bad_byte(text);
-    for (const char c : text.substr(0, good)) {
-      line += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
-    }
-    if (good < text.size()) line += '?';
-    text.remove_prefix(std::min(good + 1, text.size()));
-  }
-  return line;
-}
-
 std::string shortened(const std::string& line) {
   if (count_characters(line) <= kMostOfCell) return line;
   std::size_t end = 0;
@@ -51,7 +37,7 @@ std::string cell(std::string_view text) {
 
 // A code span in a cell. Only a bar needs an escape there.
 std::string code(std::string_view text) {
-  const std::string line = one_line(text);
+  std::string line = one_line(text);
   if (line.empty()) return line;
   std::size_t longest = 0;
   std::size_t run = 0;
@@ -93,6 +79,7 @@ class Rows {
     std::map<std::string_view, std::size_t> more;
     for (std::size_t i = shown; i < states_.size(); ++i) ++more[states_[i]];
     std::vector<std::string> words;
+    words.reserve(more.size());
     for (const auto& [state, count] : more) words.push_back(fmt::format("{} {}", count, state));
     return text + fmt::format("\nand {} more: {}\n", lines_.size() - shown, fmt::join(words, ", "));
   }

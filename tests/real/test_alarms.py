@@ -2,6 +2,8 @@
 
 An entry of python/assay/known_faults means that somebody has looked at the call itself, without assay."""
 
+import pathlib
+
 import pytest
 
 from engine import ROOT, failures, run, unknown_faults
@@ -46,9 +48,12 @@ def test_a_slope_with_the_roundings_of_tanh_times_x_is_seen(tmp_path):
 
 def test_what_was_once_a_false_alarm_is_none(tmp_path):
     expected = {
-        # The second result is never set without a residual: its memory does not exist.
+        # The second result is never set without a residual: its memory does not exist. The kernel dies on
+        # processors without AVX-512.
         'paddle.incubate.nn.functional.fused_layer_norm(Tensor([16, 256], "float32"), '
-        'Tensor([256], "float32"), Tensor([256], "float32"), 1e-05, begin_norm_axis=1)': "pass",
+        'Tensor([256], "float32"), Tensor([256], "float32"), 1e-05, begin_norm_axis=1)': (
+            "pass" if "avx512f" in pathlib.Path("/proc/cpuinfo").read_text().split() else "crash"
+        ),
         'paddle.nn.functional.pad(Tensor([1, 1, 1, 2, 3], "float64"), list[0, 0, 0, 0, 0, 0, 1, 1, 0, 0], '
         'value=Tensor([1], "float64"))': "pass",
         'paddle.squeeze(Tensor([], "float32"), axis=Tensor([1], "int32"))': "pass",

@@ -16,9 +16,7 @@ def main(arguments: list[str]) -> int:
         (model.FOLDER / "README.md").write_text(pages.index(findings))
         return 0
     if arguments[:1] == ["run"]:
-        chosen = [
-            each for each in findings if "cpu" in each.devices and each.name in (arguments[1:] or [each.name])
-        ]
+        chosen = [each for each in findings if each.runs_here and each.name in (arguments[1:] or [each.name])]
         for name, result in sorted(runner.run(chosen).items()):
             print(f"{result.verdict}  {name}")
         return 0

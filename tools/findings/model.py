@@ -49,8 +49,15 @@ class Finding:
     upstream: str
     found: datetime.date
     case: str = ""
+    cpu_features: list[str] = field(default_factory=list)  # flags of /proc/cpuinfo that the script needs
     regimes: list[str] = field(default_factory=list)
     fault: list[Fault] = field(default_factory=list)
+
+    @property
+    def runs_here(self) -> bool:
+        """Whether this machine has what the script needs, besides the framework."""
+        flags = pathlib.Path("/proc/cpuinfo").read_text().split()
+        return "cpu" in self.devices and set(self.cpu_features) <= set(flags)
 
     @property
     def is_open(self) -> bool:
@@ -59,7 +66,7 @@ class Finding:
 
 # The type of each key; `version` is the version of the schema.
 _KEYS = {name: kind for name, kind in Finding.__annotations__.items() if name != "name"} | {"version": int}
-_REQUIRED = set(_KEYS) - {"case", "regimes", "fault"}
+_REQUIRED = set(_KEYS) - {"case", "regimes", "fault", "cpu_features"}
 
 
 def load(folder: pathlib.Path = FOLDER) -> list[Finding]:
