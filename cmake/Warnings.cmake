@@ -5,6 +5,8 @@ target_compile_options(assay_warnings INTERFACE -Wall -Wextra -Werror -Wshadow -
 set(ASSAY_SANITIZE "" CACHE STRING "Sanitizers for every target, as -fsanitize takes them")
 if(ASSAY_SANITIZE)
   add_compile_options(-fsanitize=${ASSAY_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  # toml++ 3.3 declares code unreachable that accented letters reach (is_non_ascii_horizontal_whitespace).
+  add_compile_options(-fno-sanitize=unreachable)
   add_link_options(-fsanitize=${ASSAY_SANITIZE})
   # The fuzzers see which ways their inputs take through the libraries only where those are built so.
   if(ASSAY_FUZZ)

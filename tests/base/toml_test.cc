@@ -87,7 +87,9 @@ TEST(Toml, RefusesOtherVersionsAndWhatIsNoToml) {
   for (const char* text : {"", "version = 2\n", "version = \"3\"\n", "version = 3.0\n"}) {
     EXPECT_EQ(error_of(text), "file.toml: version = 3 is wanted") << text;
   }
-  EXPECT_THAT(error_of("version = 3\n[tables\n"), HasSubstr("file.toml:2: "));
+  for (const char* text : {"[tables\n", "[\n", "[\n[\n"}) {
+    EXPECT_THAT(error_of("version = 3\n" + std::string(text)), HasSubstr("file.toml:2: ")) << text;
+  }
 }
 
 // toml++ and its tables recurse: a deep key was a SIGSEGV.

@@ -109,7 +109,7 @@ TEST_F(ManyModels, EachStageEndsOnceThoughANodeIsLost) {
   slurm_->kill_node(node);
   ASSERT_TRUE(write_file(cli_.folder() / "go", ""));
   slurm_->start_node(node);
-  ASSERT_TRUE(all_end()) << slurm_->queue() << log_of(5);
+  ASSERT_TRUE(all_end()) << slurm_->account() << log_of(5);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   fmt::print("{} models in {:.0f} s\n", model_count(), took.count());
 

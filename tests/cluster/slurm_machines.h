@@ -71,6 +71,12 @@ class Slurm {
   }
   fs::path configuration() const { return root_.path() / "slurm.conf"; }
   std::string queue() const { return ask({"squeue", "--noheader", "--array", "--format=%T"}); }
+  // What is waited for and why, to print when a wait was in vain.
+  std::string account() const {
+    const std::string log = read_file(root_.path() / "log" / "slurmctld.log").value_or("");
+    return ask({"scontrol", "show", "job"}) + ask({"sinfo", "--Node", "--format=%N %T %E"}) +
+           log.substr(log.size() - std::min<std::size_t>(log.size(), 4000));
+  }
   bool is_done() const {
     for (int tries = 0; tries < 1200; ++tries) {
       if (queue().empty()) return true;
