@@ -48,13 +48,4 @@ Result<StoreCounts> FilteredRun::counts() {
   return counts;
 }
 
-Result<Tally> FilteredRun::tally() {
-  Tally tally;
-  ASSAY_CHECK(each_finished([&](const FinishedCase& finished) -> Status {
-    tally.add(traits_of(finished.text), finished);
-    return {};
-  }));
-  return tally;
-}
-
 }  // namespace assay

@@ -17,8 +17,6 @@ class FilteredRun final : public RunReader {
   Status each_unfinished(const std::function<Status(const StoredCase&)>& visit) override;
   Status each_invalid(const std::function<Status(const InvalidLine&)>& visit) override;
   Result<StoreCounts> counts() override;
-  // Reads every case: sums of stages and regimes are not kept by API.
-  Result<Tally> tally() override;
   Result<std::vector<RunTotals>> other_runs() override { return run_.other_runs(); }
   Result<std::string> run_name() override { return run_.run_name(); }
 

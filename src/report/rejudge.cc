@@ -82,13 +82,4 @@ Status RejudgedRun::each(const RunQuery& query, const VisitFinished& visit) {
   });
 }
 
-Result<Tally> RejudgedRun::tally() {
-  Tally tally;
-  ASSAY_CHECK(each_finished([&](const FinishedCase& finished) -> Status {
-    tally.add(traits_of(finished.text), finished);
-    return {};
-  }));
-  return tally;
-}
-
 }  // namespace assay

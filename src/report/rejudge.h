@@ -43,8 +43,6 @@ class RejudgedRun final : public RunReader {
 
   Result<std::map<std::string, std::string>> properties() override { return properties_; }
   Status each(const RunQuery& query, const VisitFinished& visit) override;
-  // Judges every case.
-  Result<Tally> tally() override;
   Status each_unfinished(const std::function<Status(const StoredCase&)>& visit) override {
     return run_.each_unfinished(visit);
   }

@@ -112,8 +112,8 @@ class RunReader {
   virtual Status each_invalid(const std::function<Status(const InvalidLine&)>& visit) = 0;
   // The numbers of planned and finished cases.
   virtual Result<StoreCounts> counts() = 0;
-  // The run's sums; reads no cases.
-  virtual Result<Tally> tally() = 0;
+  // The run's sums. A store keeps them; other readers add up all cases.
+  virtual Result<Tally> tally();
   // The number of planned cases that have not finished.
   virtual Result<std::uint64_t> unfinished();
   // The runs beside this one: in the same parent folder or database.

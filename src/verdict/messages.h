@@ -24,7 +24,7 @@ std::string element_text(DType dtype, double value, double second = 0);
 
 // How far both sides are from the truth.
 std::string bar_text(const wire::Comparison& comparison);
-// How two results differ, of which nobody knows the truth.
+// How two results differ, where the truth is unknown.
 std::string difference_text(const wire::Comparison& comparison, bool same_wanted);
 
 }  // namespace assay
