@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "serve/live_run.h"
 #include "serve/past_runs.h"
-#include "store/beside_writer.h"
+#include "store/folder_watch.h"
 #include "store/open_store.h"
 #include "store/past_folders.h"
 #include "store/postgres_store.h"

@@ -5,8 +5,9 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <cerrno>
+#include <chrono>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "store/checked_pages.h"
@@ -57,9 +58,53 @@ std::string uri_of(const std::filesystem::path& path, std::string_view how) {
   return uri + "?" + std::string(how);
 }
 
-constexpr std::string_view kUnchanging = "immutable=1";
+// Readers share this byte. It follows SQLite's own (sqlite3.c, PENDING_BYTE).
+constexpr off_t kReadersByte = 0x40000000 + 512;
+constexpr int kTries = 200;
+constexpr std::chrono::milliseconds kPause{10};
+
+// Takes or releases the byte: F_RDLCK, F_WRLCK or F_UNLCK.
+bool lock_readers_byte(const Fd& file, short kind) {
+  struct flock lock {};
+  lock.l_type = kind;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = kReadersByte;
+  lock.l_len = 1;
+  return ::fcntl(file.get(), F_OFD_SETLK, &lock) == 0;
+}
+
+// The same, with about two seconds of patience: readers and writers hold it for milliseconds.
+bool wait_for_readers_byte(const Fd& file, short kind) {
+  for (int tries = 0; tries < kTries; ++tries) {
+    if (tries > 0) std::this_thread::sleep_for(kPause);
+    if (lock_readers_byte(file, kind)) return true;
+  }
+  return false;
+}
+
+// SQLite calls it after each commit. The log is copied into the file every 32 MB, not every 4, so
+// most pages are written twice only. While somebody reads, the log grows.
+int copy_log_if_long(void* readers, sqlite3* handle, const char* name, int pages) {
+  constexpr int kLongLog = 2048;
+  const Fd& file = *static_cast<const Fd*>(readers);
+  if (pages < kLongLog || !lock_readers_byte(file, F_WRLCK)) return SQLITE_OK;
+  // After an error the log keeps everything, and the next commit tries again.
+  sqlite3_wal_checkpoint_v2(handle, name, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  lock_readers_byte(file, F_UNLCK);
+  return SQLITE_OK;
+}
+
+// Closing then does not copy the log into the file, and keeps it.
+void leave_the_log(sqlite3* handle) {
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+}
 
 }  // namespace
+
+void CloseDatabase::operator()(sqlite3* handle) const {
+  if (readers != nullptr && !wait_for_readers_byte(*readers, F_WRLCK)) leave_the_log(handle);
+  sqlite3_close_v2(handle);
+}
 
 void Statement::bind(int parameter, std::int64_t value) {
   sqlite3_bind_int64(statement_.get(), parameter, value);
@@ -130,18 +175,25 @@ Result<Database> Database::open(const std::filesystem::path& path, OpenMode mode
   // Exclusive before WAL: then no shared-memory index is ever made.
   ASSAY_CHECK(database.execute("PRAGMA locking_mode = EXCLUSIVE;"));
   // Pages of 16 KiB (a file that is there keeps its own): records have 2 KB, and two in 4 KiB leave
-  // much of them empty. The log is copied over every 32 MB, not every 4: most pages are then
-  // written twice only.
+  // much of them empty.
   ASSAY_CHECK(database.execute("PRAGMA page_size = 16384;"));
   if (int reserved = kReservedBytes; mode == OpenMode::checked) {
     sqlite3_file_control(handle, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved);
   }
-  ASSAY_CHECK(
-      database.execute("PRAGMA journal_mode = WAL; "
-                       "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 2048;"));
+  ASSAY_CHECK(database.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"));
   ASSAY_CHECK(
       database.execute("PRAGMA user_version;"));  // fails if the file is no database, or locked
+  ASSAY_CHECK(database.share(path));
   return database;
+}
+
+// Lets readers in from now on.
+Status Database::share(const std::filesystem::path& path) {
+  readers_ = std::make_unique<Fd>(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!*readers_) return errno_error("cannot open " + path.string());
+  handle_.get_deleter().readers = readers_.get();
+  sqlite3_wal_hook(handle_.get(), copy_log_if_long, readers_.get());
+  return {};
 }
 
 Result<Database> Database::open_read(const std::filesystem::path& path, std::string_view how) {
@@ -155,22 +207,25 @@ Result<Database> Database::open_read(const std::filesystem::path& path, std::str
 }
 
 Result<Database> Database::open_to_read(const std::filesystem::path& path) {
-  Fd lock(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  auto byte = std::make_unique<Fd>(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat file {};
-  if (!lock || ::fstat(lock.get(), &file) != 0) return errno_error("cannot open " + path.string());
+  if (!*byte || ::fstat(byte->get(), &file) != 0)
+    return errno_error("cannot open " + path.string());
   if (!S_ISREG(file.st_mode)) return usage_error(path.string() + " is no regular file");
-  // SQLite's bytes of locks (sqlite3.c, PENDING_BYTE): a writer holds them all.
-  struct flock shared {};
-  shared.l_type = F_RDLCK;
-  shared.l_start = 0x40000000;
-  shared.l_len = 512;
-  if (::fcntl(lock.get(), F_OFD_SETLK, &shared) != 0 && (errno == EAGAIN || errno == EACCES)) {
-    return fail(kInUse);
+  if (!wait_for_readers_byte(*byte, F_RDLCK)) {
+    return fail(path.string() + " is being copied by the process that writes it; try again");
   }
   struct stat log {};
   const bool has_log = ::stat((path.string() + "-wal").c_str(), &log) == 0 && log.st_size > 0;
-  ASSAY_TRY(Database database, has_log ? open_unlocked(path) : open_unchanging(path));
-  database.lock_ = std::move(lock);
+  const std::string_view how = has_log ? "vfs=" : "immutable=1&vfs=";
+  ASSAY_TRY(Database database,
+            open_read(path, fmt::format("{}{}", how,
+                                        has_log ? checked_pages_unlocked() : checked_pages())));
+  if (has_log) {
+    leave_the_log(database.handle_.get());
+    ASSAY_CHECK(database.execute("PRAGMA locking_mode = EXCLUSIVE;"));  // its index is in memory
+  }
+  database.readers_ = std::move(byte);
   return database;
 }
 
@@ -224,7 +279,7 @@ Result<Database> Database::open_nameless(int file) {
 Result<Database> Database::open_foreign(int file, const std::filesystem::path& path) {
   struct stat found {};
   const bool has_name = ::fstat(file, &found) != 0 || found.st_nlink > 0;
-  auto opened = has_name ? open_read(path, kUnchanging) : open_nameless(file);
+  auto opened = has_name ? open_read(path, "immutable=1") : open_nameless(file);
   if (!opened) return usage_error(path.string() + ": " + opened.error().message);
   Database database = std::move(*opened);
   sqlite3* handle = database.handle_.get();
@@ -233,18 +288,6 @@ Result<Database> Database::open_foreign(int file, const std::filesystem::path& p
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
-  return database;
-}
-
-Result<Database> Database::open_unchanging(const std::filesystem::path& path) {
-  return open_read(path, std::string(kUnchanging) + "&vfs=" + checked_pages());
-}
-
-Result<Database> Database::open_unlocked(const std::filesystem::path& path) {
-  ASSAY_TRY(Database database, open_read(path, std::string("vfs=") + checked_pages_unlocked()));
-  // The log is its writer's: it is not copied when this reader leaves, and its index is in memory.
-  sqlite3_db_config(database.handle_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
-  ASSAY_CHECK(database.execute("PRAGMA locking_mode = EXCLUSIVE;"));
   return database;
 }
 

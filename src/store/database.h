@@ -5,7 +5,11 @@
 //
 // Write-ahead logging (WAL) with exclusive locking keeps the WAL index in memory. The usual index
 // is a shared-memory file, which network and cluster file systems do not support. Exclusive locking
-// also refuses a second process.
+// also refuses a second writer.
+//
+// Other processes may read meanwhile. A reader holds a shared lock on one byte, behind those of
+// SQLite. The writer appends to the log, and what it has committed to the log never changes. It
+// copies the log into the file, and empties it, only while it holds that byte alone.
 
 #include <sqlite3.h>
 
@@ -62,6 +66,12 @@ enum class OpenMode {
   existing,  // a missing file is an error
 };
 
+// Closes a file. A writer's log is copied into it, or stays if somebody reads it.
+struct CloseDatabase {
+  const Fd* readers = nullptr;
+  void operator()(sqlite3* handle) const;
+};
+
 // A connection to one file.
 class Database {
  public:
@@ -73,16 +83,11 @@ class Database {
   // ever: read true tables only.
   // `file` may have lost its name; then it is changed in memory. `path` is its name.
   static Result<Database> open_foreign(int file, const std::filesystem::path& path);
-  // One of assay's that is only read: nothing is written, so it may be another user's or on a disk
-  // without write access. Nobody writes to it while it is open, and it is in use while somebody
-  // does.
+  // One of assay's that is only read, as it is now: nothing is written, so it may be another user's
+  // or on a disk without write access. What its writer adds later is not seen, and the log grows
+  // until this reader is gone. A process that has the file open to write must not call it: closing
+  // a second descriptor would drop the process's locks.
   static Result<Database> open_to_read(const std::filesystem::path& path);
-  // One that is only read, and that nobody writes to meanwhile.
-  static Result<Database> open_unchanging(const std::filesystem::path& path);
-  // Opens a file and its log for reading without a lock, while another process holds its lock. What
-  // is read is valid only if that process has not checkpointed its log meanwhile
-  // (store/beside_writer.h checks this).
-  static Result<Database> open_unlocked(const std::filesystem::path& path);
 
   // Compiles one statement.
   Result<Statement> prepare(std::string_view sql);
@@ -104,12 +109,11 @@ class Database {
  private:
   static Result<Database> open_read(const std::filesystem::path& path, std::string_view how);
   static Result<Database> open_nameless(int file);
-  struct Close {
-    void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
-  };
-  Mapping memory_;  // of a file without a name; outlives the handle
-  std::unique_ptr<sqlite3, Close> handle_;
-  Fd lock_;  // of a reader
+  Status share(const std::filesystem::path& path);
+  // These outlive the handle: a file without a name, and the descriptor whose byte readers share.
+  Mapping memory_;
+  std::unique_ptr<Fd> readers_;
+  std::unique_ptr<sqlite3, CloseDatabase> handle_;
 };
 
 // A transaction. The destructor rolls it back unless commit() has succeeded.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "store/beside_writer.h"
+#include "store/folder_watch.h"
 
 namespace assay {
 namespace {

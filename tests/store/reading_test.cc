@@ -144,19 +144,26 @@ TEST(SqliteStore, ReadingLeavesTheLogOfAKilledRun) {
   EXPECT_EQ(*read_file(folder / "run.db-wal"), *log);
 }
 
-TEST(SqliteStore, AReaderRefusesARunThatIsBeingWritten) {
+// What the writer has committed is read; the writer keeps its lock.
+TEST(SqliteStore, ARunIsReadWhileItIsWritten) {
   const Folder folder;
   make_run(folder);
+  const auto right = answers_of(*open_run(folder, StoreMode::read));
   const auto writer = open_run(folder, StoreMode::existing);
+  (void)writer->add_case({1000, testing::made_text(1000)});
+  ASSERT_TRUE(writer->commit());
+  (void)writer->add_case({1001, testing::made_text(1001)});
   const pid_t child = ::fork();
   if (child == 0) {
-    const auto reader = SqliteStore::open(folder.path(), StoreMode::read);
-    const bool refused = !reader && reader.error().message.find("in use") != std::string::npos;
-    ::_exit(refused ? 0 : 1);
+    const auto read = answers_of(*open_run(folder, StoreMode::read));
+    const bool committed = read.find(testing::made_text(1000)) != std::string::npos;
+    const bool pending = read.find(testing::made_text(1001)) != std::string::npos;
+    ::_exit(committed && !pending ? 0 : 1);
   }
   int status = 1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+  EXPECT_EQ(right.find(testing::made_text(1000)), std::string::npos);
 }
 
 }  // namespace

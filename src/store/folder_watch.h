@@ -1,6 +1,6 @@
 #pragma once
 
-// Reads a run's SQLite file while another process writes it and holds its lock.
+// Follows a run's SQLite file while another process writes it.
 
 #include <cstdint>
 #include <filesystem>
@@ -15,14 +15,6 @@
 #include "store/sqlite_store.h"
 
 namespace assay {
-
-// Calls `read` with a consistent view of the file. If the writer changed the pages meanwhile, it
-// calls `read` again, which must then discard what it gathered before. Never writes and never
-// blocks the writer. Returns the error of `read`, or an error if the writer changed the file during
-// each of about 40 tries. A process that has the file open itself must not call it: closing the
-// second descriptor would drop the process's POSIX locks.
-Status read_beside_writer(const std::filesystem::path& file,
-                          const std::function<Status(Database&)>& read);
 
 // A finished case that owns its text and record.
 struct KeptCase {
