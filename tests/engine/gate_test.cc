@@ -178,12 +178,23 @@ TEST(Gate, AReportEndsWithTheVerdictAndHidesPassingApis) {
   EXPECT_THAT(report({"--list=mismtach"}), HasSubstr("did you mean 'mismatch'?"));
 }
 
+TEST(Gate, AFilterThatMatchesNoCaseIsAnError) {
+  Cli cli;
+  const std::string cases = "--api_config_file=" + cli.write_cases({fake("echo")});
+  const CliResult none = cli.call_api({cases, "-k", "sofmax"});
+  EXPECT_EQ(none.status.code, 2);
+  EXPECT_THAT(none.output, HasSubstr("no case matches -k"));
+}
+
 // Without a case to run there is nothing to import: the interpreters do not even exist.
 TEST(Gate, ARunWithoutACaseStartsNoFramework) {
   Cli cli;
   const std::string cases = "--api_config_file=" + cli.write_cases({fake("echo")});
-  const CliResult none = cli.call_api(
-      {cases, "-k", "sofmax", "--paddle_python=/nowhere/python", "--torch_python=/nowhere/python"});
+  const auto diff = cli.folder() / "docs.diff";
+  ASSERT_TRUE(write_file(diff, "--- a/x.md\n+++ b/x.md\n@@ -1 +1 @@\n-a\n+b\n"));
+  const CliResult none =
+      cli.call_api({cases, "--apis-from=" + diff.string(), "--paddle_python=/nowhere/python",
+                    "--torch_python=/nowhere/python"});
   EXPECT_EQ(none.status.code, 0) << none.output;
   EXPECT_THAT(none.output, HasSubstr("0 cases to run"));
   EXPECT_EQ(cli.call({"report", cli.run().string()}).status.code, 0);
