@@ -2,10 +2,11 @@
 
     python bench/engine/chaos.py build/release/bin/assay --runs=500 --seed=1 --jobs=4
 
-Each run gets one to five faults: SIGKILL, or SIGSTOP with SIGCONT 0.2 to 4 s later, to a random process of a random
-kind (supervisor, slot, fork server, lane, kept server), from the first moment of planning to the end. A run that was
-killed, or that could not start, is resumed with the same command. Afterwards each case must have its one right
-verdict, and no process, socket or file may be left. Prints one line for each broken rule, and the sums.
+Each run gets one to five faults: SIGKILL, or SIGSTOP with SIGCONT 0.2 to 4 s later, to a random process
+of a random kind (supervisor, slot, fork server, lane, kept server), from the first moment of planning to the
+end. A run that was killed, or that could not start, is resumed with the same command. Afterwards each case
+must have its one right verdict, and no process or file may be left. Prints one line for each broken rule, and
+the sums.
 """
 
 import argparse
@@ -188,12 +189,6 @@ class Run:
             self.broken.append(f"left files: {files}")
 
 
-def abstract_sockets():
-    """Names of assay's sockets."""
-    lines = pathlib.Path("/proc/net/unix").read_text().splitlines()
-    return {line.split()[-1] for line in lines if "@assay" in line}
-
-
 def main():
     """Runs all and prints the sums; exit code 1 if a rule was broken."""
     parser = argparse.ArgumentParser()
@@ -227,9 +222,8 @@ def main():
                 print(f"  see {run.folder}", flush=True)
             else:
                 shutil.rmtree(run.folder)
-    print(
-        f"{runs} runs from seed {options.seed}, {broken} broken, longest {longest:.1f} s; faults: {dict(faults)}"
-    )
+    print(f"{runs} runs from seed {options.seed}, {broken} broken, longest {longest:.1f} s")
+    print(f"faults: {dict(faults)}")
     return 1 if broken else 0
 
 

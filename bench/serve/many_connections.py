@@ -1,4 +1,4 @@
-"""The page of `assay serve` under many idle connections: latency for others, descriptors and memory of the server.
+"""The page of `assay serve` under many idle connections: its latency, descriptors and memory.
 
 python bench/serve/many_connections.py build/release/bin/assay RUN [--connections=10000] [--descriptors=1024]
 """
@@ -68,9 +68,8 @@ def main():
     print(f"{len(idle)} connections in {opened:.1f} s ({len(idle) / opened:.0f}/s)")
     print(f"{len(times)} requests beside them, {len(failures)} failed {failures[:2]}")
     print(f"median {1e3 * times[len(times) // 2]:.1f} ms, worst {1e3 * times[-1]:.1f} ms")
-    print(
-        f"server: {descriptors} descriptors, at most {int(memory) / 1024:.0f} MiB, exit code {server.wait(10)}"
-    )
+    print(f"server: {descriptors} descriptors, at most {int(memory) / 1024:.0f} MiB")
+    print(f"exit code {server.wait(10)}")
 
 
 if __name__ == "__main__":
