@@ -80,6 +80,7 @@ TEST_F(Leftovers, OfARunThatEndsByItselfAreEndedAndReported) {
   const CliResult result =
       cli_.call_api({R"(--api_config=paddle.fake.echo(Tensor([3], "float32")))"});
   EXPECT_EQ(result.status.code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("killed processes that cases had left running: sleep"));
   EXPECT_TRUE(all_gone(cli_.folder().string()));
 }
 
