@@ -145,7 +145,7 @@ ShellSimulation::ShellSimulation(std::uint64_t seed, const std::filesystem::path
   config_.folder = folder;
   config_.settings.mode = "accuracy";
   config_.memory_budget = 1'000;
-  config_.silence_ms = 20'000;
+  config_.silence_ms = 8'000;
   if (chance_.one_in(2)) store_.lease_ms = kLeaseMs;
   const std::uint64_t cases = chance_.below(12);
   for (std::uint64_t id = 1; id <= cases; ++id) {

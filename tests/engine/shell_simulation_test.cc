@@ -23,7 +23,7 @@ TEST(ShellSimulation, EveryCaseEndsOnceAndEverySessionEnds) {
   std::string folder = std::filesystem::temp_directory_path() / "assay-shell-XXXXXX";
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
   std::filesystem::create_directories(std::filesystem::path(folder) / "lanes");
-  const std::uint64_t schedules = number_from("ASSAY_SCHEDULES", 3'000);
+  const std::uint64_t schedules = number_from("ASSAY_SCHEDULES", 2'000);
   const std::uint64_t first = number_from("ASSAY_FIRST_SEED", 0);
   std::uint64_t calls = 0;
   for (std::uint64_t seed = first; seed < first + schedules; ++seed) {

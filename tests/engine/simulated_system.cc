@@ -181,7 +181,7 @@ void SimulatedSystem::step_server(Child& child) {
   }
   if (!child.peer) return;
   if (child.said_hello) {
-    (void)!::write(child.peer.get(), "\n", 1);
+    if (chance_.one_in(3)) (void)!::write(child.peer.get(), "\n", 1);
   } else if (chance_.one_in(4)) {
     child.said_hello = true;
     (void)!::write(child.peer.get(), kHello, std::char_traits<char>::length(kHello));
