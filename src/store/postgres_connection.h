@@ -177,16 +177,18 @@ Status PostgresStore::patiently(Work&& work) {
         connection_.reset();
         return status;
       }
-      if (connect()) break;
+      status = connect();
+      if (status) break;
       if (interrupted()) return postgres::interrupted_error();
       std::this_thread::sleep_for(postgres::kBetweenTries);
     }
-    ASSAY_CHECK(within(options_.answer_limit, [&]() -> Status {
+    const Status forgotten = within(options_.answer_limit, [&]() -> Status {
       pqxx::work transaction(connection_->session);
       forget_unknown_bundles(transaction);
       transaction.commit();
       return {};
-    }));
+    });
+    if (!forgotten && connection_->session.is_open()) return forgotten;
   }
 }
 

@@ -2,12 +2,14 @@
 // ends, each case ends once, and no descriptor is left.
 //
 //   ASSAY_FIRST_SEED=7 ASSAY_SCHEDULES=1 shell_simulation_test   replays one
-//   ASSAY_SCHEDULES=1000000 shell_simulation_test                runs so many
+//   ASSAY_SCHEDULES=1000000 shell_simulation_test                runs so many, or what fits into
+//   ASSAY_SECONDS
 
 #include "shell_simulation.h"
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <iostream>
 
@@ -25,8 +27,11 @@ TEST(ShellSimulation, EveryCaseEndsOnceAndEverySessionEnds) {
   std::filesystem::create_directories(std::filesystem::path(folder) / "lanes");
   const std::uint64_t schedules = number_from("ASSAY_SCHEDULES", 2'000);
   const std::uint64_t first = number_from("ASSAY_FIRST_SEED", 0);
+  const auto until = std::chrono::steady_clock::now() +
+                     std::chrono::seconds(number_from("ASSAY_SECONDS", 100'000));
   std::uint64_t calls = 0;
-  for (std::uint64_t seed = first; seed < first + schedules; ++seed) {
+  std::uint64_t seed = first;
+  for (; seed < first + schedules && std::chrono::steady_clock::now() < until; ++seed) {
     ShellSimulation simulation(seed, folder);
     const auto wrong = simulation.run();
     calls += simulation.calls();
@@ -35,7 +40,7 @@ TEST(ShellSimulation, EveryCaseEndsOnceAndEverySessionEnds) {
         << " shell_simulation_test";
     if (wrong) break;
   }
-  std::cout << schedules << " schedules, " << calls << " system calls\n";
+  std::cout << seed - first << " schedules, " << calls << " system calls\n";
   std::filesystem::remove_all(folder);
 }
 
