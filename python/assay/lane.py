@@ -12,6 +12,7 @@ from assay.execution import Execution
 from assay.frameworks import Framework
 from assay.handover import HandOver
 from assay.inputs import GIANT, LARGE_INPUT, is_large
+from assay.orphans import Leaks
 from assay.regimes import REGIMES, USUAL, Tensors, skip_of, specs_in
 from assay.registry import REGISTRY
 from assay.sanitizer import Sanitizer
@@ -46,6 +47,7 @@ class Lane:
         self.functions: dict[str, Functions] = {}  # by execution
         self.hand_over = HandOver(framework, native)
         self.sanitizer = Sanitizer(native)
+        self.leaks = Leaks()
         self.of_batch: tuple[Any, dict[Any, Any]] = (None, {})
         # Id and ending of the last case under usual values.
         self.usual: tuple[int, int, str, str] = (0, OK, "", "")
@@ -65,7 +67,9 @@ class Lane:
             if not job:  # the slot only wants lent memory back
                 large = False
                 continue
-            elements = self._run(Job(*job))
+            case = Job(*job)
+            elements = self._run(case)
+            self.leaks.look(case.api)
             # A timed case keeps its memory from turn to turn.
             large = self.timed is None and (elements > LARGE or bool(self.hand_over.lent))
             if large:  # lent results stay until the next job, which may come late

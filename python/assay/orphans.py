@@ -7,6 +7,8 @@ them, and not of init. So a server finds what a lane has left, even a process wi
 import ctypes
 import os
 import signal
+import sys
+import time
 
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
@@ -57,3 +59,28 @@ def kill_others(known: set[int]) -> list[str]:
         except (ProcessLookupError, PermissionError):
             pass
     return list(living.values())
+
+
+class Leaks:
+    """Names in the lane's log what cases leave running. Their verdicts do not change."""
+
+    LOOK_EVERY = 1.0  # seconds at least between two looks at /proc
+
+    def __init__(self) -> None:
+        self.known: set[int] = set()
+        self.looked = float("-inf")
+
+    def look(self, api: str) -> None:
+        """Prints the children that are new since the last look; `api` is that of the case that just ended."""
+        try:
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return  # the usual case: no child at all
+        now = time.monotonic()
+        if now - self.looked < self.LOOK_EVERY:
+            return
+        self.looked = now
+        mine = children().get(os.getpid(), {})
+        if new := [name for pid, name in mine.items() if name and pid not in self.known]:
+            print(f"assay: LEAK: {api} left processes running: {', '.join(new)}", file=sys.stderr, flush=True)
+        self.known = set(mine)

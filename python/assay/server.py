@@ -103,8 +103,21 @@ class Server:
             pass  # the supervisor is busy, and the pipe is full
 
     def _end(self, *_: Any) -> None:
-        # Lanes die with this process; processes that cases have started do not.
+        # What lanes have started becomes our child when they have ended.
         until = time.monotonic() + END_LIMIT
+        lanes = {*self.lanes, *self.spares.waiting}
+        for pid in lanes:
+            kill_group(pid)
+        left: list[str] = []
+        while time.monotonic() < until:
+            ended = {pid for pid in lanes if has_ended(pid)}
+            found = kill_others({*lanes, *self.own})
+            left += found
+            lanes -= ended
+            if not found and not lanes:
+                break
+            time.sleep(0.005)
+        self._tell_of(sorted(set(left)))
         while kill_others(set()) and time.monotonic() < until:
             time.sleep(0.01)
         os._exit(0)
@@ -201,6 +214,10 @@ class Server:
         self.swept = now
         left = kill_others({*self.lanes, *self.spares.waiting, *self.own})
         self.sweep_due = bool(left)
+        self._tell_of(left)
+
+    def _tell_of(self, left: list[str]) -> None:
+        """Reports the commands of processes that a sweep has killed, unless the sweep before did."""
         if left and left != self.left:
             print(
                 f"assay: killed processes that cases had left running: {', '.join(left)}",
@@ -298,6 +315,14 @@ def next_ended() -> int | None:
     except ChildProcessError:
         return None
     return None if found is None else found.si_pid
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a child has ended; it is reaped then."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return True
 
 
 def kill_group(pid: int) -> None:

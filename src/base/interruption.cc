@@ -25,10 +25,46 @@ InterruptibleSocket::InterruptibleSocket(int socket)
 }
 
 InterruptibleSocket::~InterruptibleSocket() {
+  watch_ = {};  // ends the thread, which uses the members
   if (copy_ < 0) return;
   const std::scoped_lock lock(mutex);
   sockets.erase(copy_);
   ::close(copy_);
+}
+
+void InterruptibleSocket::expect(std::chrono::milliseconds limit) {
+  const std::scoped_lock lock(mutex_);
+  until_ = std::chrono::steady_clock::now() + limit;
+  changed_.notify_one();
+  if (!watch_.joinable())
+    watch_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
+}
+
+void InterruptibleSocket::relax() {
+  const std::scoped_lock lock(mutex_);
+  until_.reset();
+}
+
+bool InterruptibleSocket::timed_out() const {
+  const std::scoped_lock lock(mutex_);
+  return timed_out_;
+}
+
+// A later limit wakes nobody: the thread looks at the limit again when the earlier one is over.
+void InterruptibleSocket::watch(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  while (!stop.stop_requested()) {
+    if (!until_) {
+      changed_.wait(lock, stop, [this] { return until_.has_value(); });
+    } else if (std::chrono::steady_clock::now() < *until_) {
+      const auto until = *until_;
+      changed_.wait_until(lock, stop, until, [this, until] { return until_ && *until_ < until; });
+    } else {
+      timed_out_ = true;
+      until_.reset();
+      ::shutdown(copy_, SHUT_RDWR);
+    }
+  }
 }
 
 void interrupt_sockets() {

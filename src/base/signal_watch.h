@@ -20,8 +20,8 @@ namespace assay {
 class SignalWatch {
  public:
   struct Limits {
-    std::chrono::milliseconds loop{1000};  // for the loop to take a signal
-    std::chrono::milliseconds end{5000};   // after that the program ends, with exit code 130
+    std::chrono::milliseconds loop{800};  // for the loop to take a signal
+    std::chrono::milliseconds end{5000};  // after that the program ends, with exit code 130
   };
 
   // `deliver` is called in the watch's thread for every signal; it hands the signal to the loop,

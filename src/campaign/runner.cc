@@ -114,19 +114,20 @@ class Runner {
     ASSAY_TRY(Process process, Process::spawn(spawn));
     output.second.reset();
     if (const auto started = std::exchange(started_, {})) started();
+    ExitStatus status;
     for (bool ended = false; !ended;) {
       std::array<pollfd, 3> waits{{{process.pidfd(), POLLIN, 0},
                                    {interrupts_.fd(), POLLIN, 0},
                                    {output.first.get(), POLLIN, 0}}};
       if (::poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) return errno_error("poll");
-      ended = waits[0].revents != 0;
+      ASSAY_TRY(ended, process.try_wait(status));  // before the last output is read
       ASSAY_CHECK(copy_output(output.first));
       while (const int signal = interrupts_.next()) {
         stopped_ = true;
         process.signal(signal);
       }
     }
-    return process.wait();
+    return status;
   }
 
   // Reads what the pipe holds now. Closes the pipe when it has no writer left.

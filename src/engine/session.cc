@@ -5,6 +5,7 @@
 #include <asio/post.hpp>
 #include <chrono>
 #include <limits>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/log_cap.h"
@@ -18,6 +19,7 @@ namespace {
 constexpr std::chrono::milliseconds kTick{100};                    // how often the store commits
 constexpr std::uint64_t kMostLogBytes = std::uint64_t{64} << 20U;  // of a lane or server
 constexpr std::int64_t kNsInMs = 1'000'000;
+constexpr std::int64_t kSweepNs = 1'000 * kNsInMs;  // for killed processes to end
 // Slots on GPUs that start at the same time. Each has two lanes and creates two contexts, 0.2 s
 // each; the driver creates them serially, so more slots would only wait
 // (lab/gpu/2026-11-25-contexts.txt).
@@ -94,8 +96,11 @@ Result<RunEnding> Session::run() {
     unwatch_server(server);
     server.process.ask_to_stop();
   }
-  for (Server& server : servers_) server.process.stop();
-  (void)sweep_orphans();
+  for (Server& server : servers_) {
+    server.process.stop();
+    tell_of_left(server.process);
+  }
+  sweep_at_end();
   if (core_.error()) return tl::unexpected<Error>(*core_.error());
   switch (core_.stop_reason()) {
     case StopReason::interrupted:
@@ -313,6 +318,20 @@ void Session::server_gone(std::size_t index) {
 // Kills processes that cases had started. Unlike lanes, they do not die with their server.
 void Session::sweep() {
   if (sweeping_) sweeping_ = !sweep_orphans().all_gone;
+}
+
+// Says what a machine keeps that nobody can end.
+void Session::sweep_at_end() {
+  const std::int64_t until = monotonic_ns() + kSweepNs;
+  OrphanSweep sweep = sweep_orphans();
+  while (!sweep.all_gone && monotonic_ns() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    sweep = sweep_orphans();
+  }
+  if (sweep.all_gone || !observer_.note) return;
+  observer_.note(fmt::format(
+      "cases have left processes running that do not end: {}; they wait for a disk or a device",
+      fmt::join(sweep.killed, ", ")));
 }
 
 // ---- time and signals ----

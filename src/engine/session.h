@@ -5,7 +5,8 @@
 //
 // Everything runs on one thread, and only the event loop waits. A readiness event is a hint: a
 // handler tries without blocking, and watches again if nothing was ready. Store calls are the
-// exception: they wait for the disk or the database. SignalWatch interrupts them at a signal.
+// exception: they wait for the disk or the database, which have limits of time. SignalWatch
+// interrupts them at a signal.
 
 #include <asio/io_context.hpp>
 #include <asio/posix/stream_descriptor.hpp>
@@ -76,6 +77,7 @@ class Session {
   void await_server_end(std::size_t index);
   void tell_of_left(ForkServer& server);
   void sweep();
+  void sweep_at_end();
   Status watch_signals();
   void tick();
 

@@ -177,7 +177,12 @@ void ForkServer::ask_to_stop() const {
 }
 
 void ForkServer::stop() {
-  if (process_.running()) (void)process_.stop(kStopGrace);
+  if (!process_.running()) return;
+  (void)process_.stop(kStopGrace);
+  while (true) {  // its last words
+    const auto heard = hear();
+    if (!heard || *heard == Heard::nothing_more || *heard == Heard::nothing_yet) return;
+  }
 }
 
 Status ForkServer::restart() {

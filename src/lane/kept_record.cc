@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <sstream>
 #include <thread>
@@ -45,6 +46,19 @@ bool is_still_at(const fs::path& path, const struct stat& opened) {
          there.st_dev == opened.st_dev;
 }
 
+// Removes the records of servers that were killed: a server that ends by itself removes its own.
+void forget_killed(const fs::path& folder) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    constexpr int kFlags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
+    const Fd file(::open(entry.path().c_str(), kFlags));
+    if (!file || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) continue;  // a run is using it
+    const auto record = read_kept_record(entry.path());
+    const bool runs = record && (::kill(record->pid, 0) == 0 || errno != ESRCH);
+    if (!runs) fs::remove(entry.path(), error);
+  }
+}
+
 }  // namespace
 
 std::optional<KeptRecord> read_kept_record(const fs::path& file) {
@@ -61,6 +75,7 @@ std::optional<KeptRecord> read_kept_record(const fs::path& file) {
 Result<KeptFile> KeptFile::lock(const std::string& name, std::chrono::milliseconds limit) {
   constexpr std::chrono::milliseconds kPause{10};
   ASSAY_TRY(const fs::path folder, secrets_folder());
+  forget_killed(folder);
   const auto give_up = std::chrono::steady_clock::now() + limit;
   while (true) {
     KeptFile file;

@@ -20,6 +20,7 @@
 #include "base/interruption.h"
 #include "base/utf8.h"
 #include "store/finished_rows.h"
+#include "store/interruptible_connect.h"
 #include "store/postgres_errors.h"
 #include "store/postgres_sql.h"
 #include "store/postgres_store.h"
@@ -29,7 +30,7 @@ namespace assay {
 
 struct PostgresStore::Connection {
   explicit Connection(const std::string& address) : session(address) {}
-  pqxx::connection session;
+  pqxx::basic_connection_base<InterruptibleConnect> session;
   std::optional<pqxx::work> plan;       // open transaction of everything but results
   std::optional<pqxx::stream_to> rows;  // in `plan`: planned cases that are being sent
   bool knows_mine = false;              // the connection's table `mine` is filled
@@ -70,14 +71,17 @@ inline std::int64_t clamped(std::uint64_t value) {
   return static_cast<std::int64_t>(std::min(value, kMost));
 }
 
-// Calls `visit` with each row of the query, until it returns an error.
-inline Status each_row(pqxx::transaction_base& work, const char* query,
-                       const std::function<Status(const pqxx::row&)>& visit) {
+// Calls `visit` with each row of the query, until it returns an error, and `progress` now and then.
+inline Status each_row(
+    pqxx::transaction_base& work, const char* query,
+    const std::function<Status(const pqxx::row&)>& visit,
+    const std::function<void()>& progress = [] {}) {
   constexpr int kRowsAtOnce = 1000;
   pqxx::icursorstream rows(work, query, "assay_rows", kRowsAtOnce);
   pqxx::result part;
   while (rows.get(part)) {
     for (const auto& row : part) ASSAY_CHECK(visit(row));
+    progress();
   }
   return {};
 }
@@ -121,10 +125,22 @@ Status guarded(Work&& work) {
 
 }  // namespace postgres
 
+// Runs `work`, and breaks the connection if that takes longer than `limit`.
+template <typename Work>
+Status PostgresStore::within(std::chrono::milliseconds limit, Work&& work) {
+  if (!connection_) ASSAY_CHECK(connect());
+  InterruptibleSocket& socket = connection_->interruptible;
+  socket.expect(limit);
+  Status status = postgres::guarded(work);
+  socket.relax();
+  if (status || !socket.timed_out()) return status;
+  return fail(fmt::format("the database: no answer for {} s", limit.count() / 1000));
+}
+
 // Runs `work` in the transaction that the next commit() ends.
 template <typename Work>
 Status PostgresStore::in_plan(Work&& work) {
-  return postgres::guarded([&]() -> Status {
+  return within(options_.whole_table_limit, [&]() -> Status {
     if (!connection_->plan) connection_->plan.emplace(connection_->session);
     connection_->end_rows();
     work(*connection_->plan);
@@ -134,32 +150,45 @@ Status PostgresStore::in_plan(Work&& work) {
 
 // Runs `work`, and retries it while the database is unreachable or its disk is full, for at most
 // `options_.patience`. A signal ends the retries. `work` may run twice, because its answer can get
-// lost after the database has committed.
+// lost after the database has committed. Once it has given up it tries only once, until the
+// database is back.
 template <typename Work>
 Status PostgresStore::patiently(Work&& work) {
-  const auto give_up = std::chrono::steady_clock::now() + options_.patience;
+  const auto began = std::chrono::steady_clock::now();
+  const auto out_of_patience = [&] {
+    if (!gave_up_) gave_up_ = std::chrono::steady_clock::now() - began > options_.patience;
+    return gave_up_;
+  };
   while (true) {
-    Status status = postgres::guarded(work);
+    Status status = within(options_.answer_limit, work);
     if (connection_) connection_->drop_plan();
+    if (status) gave_up_ = false;
     if (status) return status;
     if (interrupted()) return postgres::interrupted_error();
     if (connection_ && connection_->session.is_open()) {
       const bool full = status.error().message == postgres::kDiskIsFull;
-      if (!full || std::chrono::steady_clock::now() > give_up) return status;
+      if (!full || out_of_patience()) return status;
       std::this_thread::sleep_for(postgres::kBetweenTries);
       continue;
     }
-    while (!connect()) {
-      if (std::chrono::steady_clock::now() > give_up) return status;
+    // A database that accepts connections and never answers runs out of patience as well.
+    while (true) {
+      if (out_of_patience()) {
+        connection_.reset();
+        return status;
+      }
+      status = connect();
+      if (status) break;
       if (interrupted()) return postgres::interrupted_error();
       std::this_thread::sleep_for(postgres::kBetweenTries);
     }
-    ASSAY_CHECK(postgres::guarded([&]() -> Status {
+    const Status forgotten = within(options_.answer_limit, [&]() -> Status {
       pqxx::work transaction(connection_->session);
       forget_unknown_bundles(transaction);
       transaction.commit();
       return {};
-    }));
+    });
+    if (!forgotten && connection_->session.is_open()) return forgotten;
   }
 }
 
@@ -195,7 +224,7 @@ template <typename Work>
 Status PostgresStore::reading(Work&& work) {
   ASSAY_CHECK(place_added());
   if (!connection_ || !connection_->session.is_open()) ASSAY_CHECK(connect());
-  return postgres::guarded([&]() -> Status {
+  return within(options_.whole_table_limit, [&]() -> Status {
     if (connection_->plan) return work(*connection_->plan);
     pqxx::work transaction(connection_->session);
     return work(transaction);

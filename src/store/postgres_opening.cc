@@ -101,22 +101,26 @@ Result<std::unique_ptr<PostgresStore>> PostgresStore::open(std::string address, 
 
 Status PostgresStore::connect() {
   ASSAY_CHECK(check_address(address_));
-  return guarded([this]() -> Status {
-    connection_.reset();
-    if (interrupted()) return interrupted_error();
+  connection_.reset();
+  if (interrupted()) return interrupted_error();
+  const Status connected = guarded([this]() -> Status {
     connection_ = std::make_unique<Connection>(with_limits(address_));
+    connection_->interruptible.expect(options_.answer_limit);
     if (options_.read_only) {
       pqxx::nontransaction(connection_->session)
           .exec0("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY");
     }
     // Many workers execute this statement very often, and planning it takes longer than running it.
     connection_->session.prepare("assay_record", fmt::format(kRecord, kWithTally, kAllRecorded));
+    connection_->interruptible.relax();
     return {};
   });
+  if (!connected) connection_.reset();
+  return connected;
 }
 
 Status PostgresStore::make_tables(StoreMode mode) {
-  return guarded([&]() -> Status {
+  return within(options_.whole_table_limit, [&]() -> Status {
     pqxx::work work(connection_->session);
     work.exec_params("SELECT pg_advisory_xact_lock($1)", kMakingTables);
     const bool known = work.exec1("SELECT to_regclass('assay_schema') IS NOT NULL")[0].as<bool>();

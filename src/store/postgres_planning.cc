@@ -189,7 +189,7 @@ std::int64_t PostgresStore::bundle_us() const {
 
 Status PostgresStore::write_added(const std::function<std::int64_t(std::int64_t)>& place) {
   new_cases_ += added_.size();
-  return guarded([&]() -> Status {
+  return within(options_.whole_table_limit, [&]() -> Status {
     if (!connection_->rows) {
       connection_->rows.emplace(
           *connection_->plan, "planned",

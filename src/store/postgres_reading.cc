@@ -49,6 +49,15 @@ Result<RunTotals> totals_of(pqxx::work& work, const std::string& schema, double 
 
 }  // namespace
 
+// Calls `visit` with each row of the query. The limit of time is for each part of the rows.
+Status PostgresStore::each_read(const char* query,
+                                const std::function<Status(const pqxx::row&)>& visit) {
+  return reading([&](pqxx::work& work) {
+    return each_row(work, query, visit,
+                    [&] { connection_->interruptible.expect(options_.whole_table_limit); });
+  });
+}
+
 Result<std::map<std::string, std::string>> PostgresStore::properties() {
   std::map<std::string, std::string> found;
   ASSAY_CHECK(reading([&](pqxx::work& work) -> Status {
@@ -61,39 +70,31 @@ Result<std::map<std::string, std::string>> PostgresStore::properties() {
 }
 
 Status PostgresStore::each_finished_id(const std::function<void(std::uint64_t)>& visit) {
-  return reading([&](pqxx::work& work) {
-    return each_row(work, "SELECT id FROM finished", [&](const pqxx::row& row) -> Status {
-      visit(unsigned_bits(row[0].as<std::int64_t>()));
-      return {};
-    });
+  return each_read("SELECT id FROM finished", [&](const pqxx::row& row) -> Status {
+    visit(unsigned_bits(row[0].as<std::int64_t>()));
+    return {};
   });
 }
 
 Status PostgresStore::each(const RunQuery& query, const VisitFinished& visit) {
   const std::string rows = finished_rows(query);
   FinishedRow read;
-  return reading([&](pqxx::work& work) {
-    return each_row(work, rows.c_str(),
-                    [&](const pqxx::row& row) { return show_finished(row, 0, read, visit); });
-  });
+  return each_read(rows.c_str(),
+                   [&](const pqxx::row& row) { return show_finished(row, 0, read, visit); });
 }
 
 Status PostgresStore::each_unfinished(const std::function<Status(const StoredCase&)>& visit) {
-  return reading([&](pqxx::work& work) {
-    return each_row(work, kUnfinished, [&](const pqxx::row& row) {
-      const auto text = row[1].as<std::string>();
-      return visit(
-          {unsigned_bits(row[0].as<std::int64_t>()), text, unsigned_bits(row[2].as<std::int64_t>()),
-           unsigned_bits(row[3].as<std::int64_t>()), unsigned_bits(row[4].as<std::int64_t>())});
-    });
+  return each_read(kUnfinished, [&](const pqxx::row& row) {
+    const auto text = row[1].as<std::string>();
+    return visit(
+        {unsigned_bits(row[0].as<std::int64_t>()), text, unsigned_bits(row[2].as<std::int64_t>()),
+         unsigned_bits(row[3].as<std::int64_t>()), unsigned_bits(row[4].as<std::int64_t>())});
   });
 }
 
 Status PostgresStore::each_invalid(const std::function<Status(const InvalidLine&)>& visit) {
-  return reading([&](pqxx::work& work) {
-    return each_row(work, "SELECT place, text, message FROM invalid", [&](const pqxx::row& row) {
-      return visit({row[0].as<std::string>(), row[1].as<std::string>(), row[2].as<std::string>()});
-    });
+  return each_read("SELECT place, text, message FROM invalid", [&](const pqxx::row& row) {
+    return visit({row[0].as<std::string>(), row[1].as<std::string>(), row[2].as<std::string>()});
   });
 }
 

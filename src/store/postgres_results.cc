@@ -229,7 +229,7 @@ void PostgresStore::add_up_tally() {
   for (const Ended& each : ended_) written += 100 + each.held.traits.api.size();
   if (std::uniform_int_distribution<std::size_t>(0, options_.tally_characters)(random_) > written)
     return;
-  (void)guarded([&]() -> Status {
+  (void)within(options_.answer_limit, [&]() -> Status {
     pqxx::work work(connection_->session);
     if (!work.exec1(kTallyIsFree)[0].as<bool>()) return {};
     Sums all;
@@ -248,9 +248,10 @@ void PostgresStore::add_up_tally() {
 // is dropped when it is written again.
 Status PostgresStore::commit() {
   ASSAY_CHECK(place_added());
-  if (!connection_->plan && !has_results()) return {};
-  if (connection_->plan) {
-    const Status written = guarded([&]() -> Status {
+  const bool plans = connection_ && connection_->plan;
+  if (!plans && !has_results()) return {};
+  if (plans) {
+    const Status written = within(options_.whole_table_limit, [&]() -> Status {
       const Results results = gathered();
       if (!results.empty) {
         write_some(*connection_->plan, results);

@@ -24,6 +24,7 @@
 
 namespace pqxx {
 class result;
+class row;
 class transaction_base;
 }  // namespace pqxx
 
@@ -37,6 +38,10 @@ class PostgresStore final : public Store {
     int least_bundles = 256;  // a small plan is cut finer, so that many claimers can work on it
     // How long the database may be unreachable, or its disk full, before that is an error.
     std::chrono::milliseconds patience{120'000};
+    // How long a statement may take before its connection is given up. Plans, upgrades and reports
+    // handle whole tables; the other statements handle a few bundles.
+    std::chrono::milliseconds answer_limit{60'000};
+    std::chrono::milliseconds whole_table_limit{900'000};
     std::size_t tally_characters = 8'000'000;  // of sums after which rows are added up, about
     FairShare share;                           // speeds that are known already
     bool read_only = false;                    // makes the database refuse writes
@@ -206,6 +211,9 @@ class PostgresStore final : public Store {
   void forget_mine(pqxx::transaction_base& transaction);
   Status write_results();
   void add_up_tally();
+  Status each_read(const char* query, const std::function<Status(const pqxx::row&)>& visit);
+  template <typename Work>
+  Status within(std::chrono::milliseconds limit, Work&& work);
   template <typename Work>
   Status in_plan(Work&& work);
   template <typename Work>
@@ -218,7 +226,8 @@ class PostgresStore final : public Store {
   std::string address_;
   Options options_;
   std::string claimer_;
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<Connection> connection_;  // null after patiently() has given up
+  bool gave_up_ = false;                    // no answer came within Options::patience
   std::vector<Added> added_;
   std::vector<InvalidLine> invalid_;  // not sent yet
   std::unique_ptr<Planning, PlanningDeleter> planning_;

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <optional>
 #include <pqxx/pqxx>
 #include <thread>
 
@@ -31,6 +34,94 @@ std::vector<pid_t> backends(const std::string& address) {
   return found;
 }
 
+// A listener that accepts and says nothing; its port stands in the address.
+class SilentListener {
+ public:
+  explicit SilentListener(std::uint16_t port = 0) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    const int yes = 1;
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    sockaddr_in name{};
+    name.sin_family = AF_INET;
+    name.sin_port = htons(port);
+    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof name;
+    EXPECT_EQ(::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&name), size), 0);
+    EXPECT_EQ(::listen(socket_.get(), 64), 0);  // the kernel accepts
+    EXPECT_EQ(::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&name), &size), 0);
+    port_ = ntohs(name.sin_port);
+  }
+  std::string address() const { return fmt::format("postgresql://assay@127.0.0.1:{}/runs", port_); }
+
+ private:
+  Fd socket_;
+  std::uint16_t port_ = 0;
+};
+
+// How long the program runs on after a SIGTERM; nullopt: 30 s and longer.
+std::optional<double> seconds_to_end(Process& program) {
+  const auto began = std::chrono::steady_clock::now();
+  program.signal(SIGTERM);
+  ExitStatus ended;
+  while (!*program.try_wait(ended)) {
+    if (std::chrono::steady_clock::now() - began > std::chrono::seconds(30)) return std::nullopt;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+}
+
+// What each verb does with a database that never answers: it ends at a signal.
+TEST(DatabaseStall, ASignalEndsEveryVerbThatConnectsToASilentListener) {
+  const SilentListener silent;
+  const std::string address = silent.address() + "?connect_timeout=600";
+  Cli cli;
+  const std::string cases = cli.write_cases({"paddle.fake.echo(Tensor([1], \"float32\"))"});
+  const std::vector<std::vector<std::string>> verbs{
+      cli.api({"--api_config_file=" + cases, "--store=" + address}),
+      {"plan", cases, "--accuracy=True", "--store=" + address},
+      {"work", "--store=" + address},
+      {"report", address},
+      {"serve", address},
+  };
+  for (const auto& verb : verbs) {
+    Process program = cli.start(verb);
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // it has connected
+    const auto took = seconds_to_end(program);
+    ASSERT_TRUE(took) << verb[0];
+    std::printf("%s ended after %.2f s\n", verb[0].c_str(), *took);
+  }
+}
+
+TEST(DatabaseStall, ASilentListenerIsAnErrorWithinTheLimit) {
+  const SilentListener silent;
+  Cli cli;
+  const CliResult result = cli.call({"report", silent.address() + "?connect_timeout=2"});
+  EXPECT_EQ(result.status.code, 3) << result.output;
+  EXPECT_THAT(result.output, ::testing::HasSubstr("the database: timeout expired"));
+}
+
+// The page's reader waits for the database in a thread of its own.
+TEST(DatabaseStall, ASignalEndsAPageWhoseDatabaseIsStopped) {
+  if (!PostgresServer::programs()) GTEST_SKIP() << "PostgreSQL is not installed: tools/setup dev";
+  PostgresServer server;
+  const std::string address = server.address("page");
+  Cli cli;
+  const std::string cases = cli.write_cases({"paddle.fake.echo(Tensor([1], \"float32\"))"});
+  ASSERT_EQ(cli.call({"plan", cases, "--accuracy=True", "--store=" + address}).status.code, 0);
+  Process page = cli.start({"serve", address});
+  for (int tries = 0; tries < 300 && backends(address).empty(); ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  const std::vector<pid_t> stopped = backends(address);
+  ASSERT_FALSE(stopped.empty());
+  for (const pid_t backend : stopped) ::kill(backend, SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::seconds(3));  // it reads once a second
+  const auto took = seconds_to_end(page);
+  for (const pid_t backend : stopped) ::kill(backend, SIGCONT);
+  ASSERT_TRUE(took);
+  std::printf("serve ended after %.2f s\n", *took);
+}
+
 TEST(DatabaseStall, ASignalEndsARunWhoseDatabaseIsStopped) {
   if (!PostgresServer::programs()) GTEST_SKIP() << "PostgreSQL is not installed: tools/setup dev";
   PostgresServer server;
@@ -51,21 +142,12 @@ TEST(DatabaseStall, ASignalEndsARunWhoseDatabaseIsStopped) {
   std::this_thread::sleep_for(std::chrono::seconds(4));  // it runs cases, and records them
   for (const pid_t backend : backends(address)) ::kill(backend, SIGSTOP);
   std::this_thread::sleep_for(std::chrono::seconds(3));  // the next visit has begun to wait
-  const auto began = std::chrono::steady_clock::now();
-  run.signal(SIGTERM);
-  ExitStatus ended;
-  bool over = false;
-  while (!over && std::chrono::steady_clock::now() - began < std::chrono::seconds(30)) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    over = *run.try_wait(ended);
-  }
-  const auto took = std::chrono::steady_clock::now() - began;
-  EXPECT_TRUE(over);
-  EXPECT_LT(took, std::chrono::seconds(9)) << *read_file(cli.folder() / "output.txt");
+  const auto took = seconds_to_end(run);
   for (const pid_t backend : backends(address)) ::kill(backend, SIGCONT);
-  std::printf("ended %s after %.2f s\n%s\n", ended.describe().c_str(),
-              std::chrono::duration<double>(took).count(),
-              read_file(cli.folder() / "output.txt")->c_str());
+  const std::string output = *read_file(cli.folder() / "output.txt");
+  ASSERT_TRUE(took) << output;
+  std::printf("ended after %.2f s\n%s\n", *took, output.c_str());
+  EXPECT_LT(*took, 9) << output;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <thread>
 
 #include "base/atomic_file.h"
@@ -57,6 +58,19 @@ class KeptRecord : public ::testing::Test {
 
   Cli cli_;
 };
+
+TEST_F(KeptRecord, OfAKilledServerGoesWithTheNextRun) {
+  ASSERT_EQ(run(60).status.code, 0);
+  const auto first = records();
+  ASSERT_EQ(first.size(), 2U);  // one for each framework
+  for (const pid_t pid : servers()) ::kill(pid, SIGKILL);
+  ASSERT_TRUE(all_gone(cli_.folder().string()));
+  cli_.set_paddle_environment({"ANOTHER=1"});  // so that another record is asked for
+  ASSERT_EQ(run(60).status.code, 0);
+  const auto now = records();
+  ASSERT_EQ(now.size(), 2U);
+  EXPECT_NE(std::set(first.begin(), first.end()), std::set(now.begin(), now.end()));
+}
 
 TEST_F(KeptRecord, IsForOurUserAloneAndNamesNoAddressThatCanBeGuessed) {
   EXPECT_EQ(run(20).status.code, 0);

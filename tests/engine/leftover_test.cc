@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <thread>
 
 #include "base/atomic_file.h"
@@ -80,6 +81,12 @@ TEST_F(Leftovers, OfARunThatEndsByItselfAreEndedAndReported) {
   const CliResult result =
       cli_.call_api({R"(--api_config=paddle.fake.echo(Tensor([3], "float32")))"});
   EXPECT_EQ(result.status.code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("killed processes that cases had left running: sleep"));
+  std::string logs;
+  for (const auto& log : std::filesystem::directory_iterator(cli_.run() / "lanes")) {
+    logs += read_file(log.path()).value_or("");
+  }
+  EXPECT_THAT(logs, HasSubstr("LEAK: paddle.fake.echo left processes running: sleep, sleep"));
   EXPECT_TRUE(all_gone(cli_.folder().string()));
 }
 

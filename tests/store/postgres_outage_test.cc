@@ -1,5 +1,7 @@
 // A database that is restarted, unreachable, full, or missing.
 
+#include <csignal>
+#include <pqxx/pqxx>
 #include <thread>
 
 #include "postgres_fixture.h"
@@ -57,6 +59,77 @@ TEST_F(Postgres, ADatabaseThatStaysAwayIsOneLine) {
   EXPECT_THAT(refused.error().message, HasSubstr("the database: "));
   EXPECT_EQ(refused.error().message.find('\n'), std::string::npos);
   server_->start();
+}
+
+// The server's processes for connections to this schema's tests.
+std::vector<pid_t> backends(const std::string& address) {
+  pqxx::connection session(address);
+  pqxx::nontransaction work(session);
+  std::vector<pid_t> found;
+  for (const auto& row : work.exec("SELECT pid FROM pg_stat_activity WHERE usename = 'assay' AND "
+                                   "datname = 'runs' AND pid <> pg_backend_pid()")) {
+    found.push_back(row[0].as<pid_t>());
+  }
+  return found;
+}
+
+// A backend that is stopped answers nothing, and its connection stays open.
+class APostgresBackendThatStops : public Postgres {
+ protected:
+  void stop_backends() {
+    stopped_ = backends(address_);
+    ASSERT_FALSE(stopped_.empty());
+    for (const pid_t each : stopped_) ::kill(each, SIGSTOP);
+  }
+  void TearDown() override {
+    for (const pid_t each : stopped_) ::kill(each, SIGCONT);
+  }
+  StorePtr impatient(std::chrono::milliseconds patience) {
+    PostgresStore::Options options;
+    options.answer_limit = options.whole_table_limit = std::chrono::milliseconds(500);
+    options.patience = patience;
+    options.bundle = std::chrono::microseconds(1);
+    options.least_bundles = 1;
+    return std::move(*PostgresStore::open(address_, StoreMode::create, options));
+  }
+
+  std::vector<pid_t> stopped_;
+};
+
+TEST_F(APostgresBackendThatStops, IsReplacedAndTheClaimerGoesOn) {
+  const StorePtr store = impatient(std::chrono::seconds(60));
+  add(*store, 1, 3);
+  const auto leases = claim(*store, 3);
+  for (const Lease& lease : leases) EXPECT_TRUE(finish(*store, lease));
+  stop_backends();
+  const Status committed = store->commit();
+  ASSERT_TRUE(committed.has_value()) << committed.error().message;
+  EXPECT_EQ(finished_ids(*store).size(), 3U);
+}
+
+TEST_F(APostgresBackendThatStops, IsAnErrorOfItsReaders) {
+  const StorePtr store = impatient(std::chrono::milliseconds(0));
+  add(*store, 1, 3);
+  stop_backends();
+  const auto counts = store->counts();
+  ASSERT_FALSE(counts.has_value());
+  EXPECT_THAT(counts.error().message, HasSubstr("the database: no answer for"));
+}
+
+// What a run does at its end, after the database has stayed away for too long.
+TEST_F(APostgresBackendThatStops, LeavesAStoreThatCanBeAskedAgain) {
+  const StorePtr store = impatient(std::chrono::milliseconds(0));
+  add(*store, 1, 3);
+  const auto leases = claim(*store, 2);
+  EXPECT_TRUE(finish(*store, leases[0]));
+  server_->stop();
+  EXPECT_FALSE(store->commit().has_value());
+  EXPECT_FALSE(store->release_all().has_value());
+  EXPECT_FALSE(store->commit().has_value());
+  EXPECT_FALSE(store->counts().has_value());
+  server_->start();
+  EXPECT_TRUE(store->commit());
+  EXPECT_EQ(finished_ids(*store).size(), 1U);
 }
 
 // The claimer keeps results that it cannot write, and writes them when there is room again.

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "base/interruption.h"
 #include "base/terminal.h"
 #include "cli/exit_code.h"
 #include "http/server.h"
@@ -51,7 +52,9 @@ Result<int> run_serve(ServeOptions options) {
     show(stdout, "{}\n", http::address(options.http, port));
     std::fflush(stdout);
   };
-  ASSAY_CHECK(http::serve(options.http, handler, listening, std::atomic<bool>(false)));
+  const Status served = http::serve(options.http, handler, listening, std::atomic<bool>(false));
+  interrupt_sockets();  // the page's reader may wait for its database
+  ASSAY_CHECK(served);
   return kAllGood;
 }
 

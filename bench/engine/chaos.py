@@ -1,0 +1,233 @@
+"""Short runs of fake frameworks, whose processes are killed or stopped at random moments.
+
+    python bench/engine/chaos.py build/release/bin/assay --runs=500 --seed=1 --jobs=4
+
+Each run gets one to five faults: SIGKILL, or SIGSTOP with SIGCONT 0.2 to 4 s later, to a random process
+of a random kind (supervisor, slot, fork server, lane, kept server), from the first moment of planning to the
+end. A run that was killed, or that could not start, is resumed with the same command. Afterwards each case
+must have its one right verdict, and no process or file may be left. Prints one line for each broken rule, and
+the sums.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HANG_S = 30.0  # of one program, without the time in which a process is stopped
+MOST_STARTS = 12
+KEEP_S = 2
+KINDS = ("supervisor", "slot", "server", "lane", "kept")
+
+
+def cases():
+    """The corpus with the outcome of each line."""
+    lines = {}
+    for size in range(1, 71):
+        name, more = ("wrong", "") if size % 18 == 0 else ("slow", ", 0.02")
+        if size in (7, 41):
+            name, more = "crash", ""
+        elements = 3_000_000 + size if size % 30 == 0 else size
+        outcome = {"slow": "pass", "wrong": "mismatch", "crash": "crash"}[name]
+        lines[f'paddle.fake.{name}(Tensor([{elements}], "float32"){more})'] = outcome
+    return lines
+
+
+def read(path):
+    """The bytes of a file of /proc, empty for a process that has ended."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+class Run:
+    """One run with its faults, in a folder of its own."""
+
+    def __init__(self, assay, seed):
+        self.random = random.Random(seed)
+        self.assay = assay
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-chaos-"))
+        self.temp = self.folder / "tmp"
+        self.temp.mkdir()
+        self.mark = f"ASSAY_TEST={self.folder}".encode()
+        self.keeps = self.random.random() < 0.3
+        self.expected = cases()
+        self.faults = collections.Counter()
+        self.broken = []
+        self.longest = 0.0
+        environment = ["ASSAY_FRAMEWORK_MODULE=fake_framework", f"PYTHONPATH={ROOT}/tests/engine/fake"]
+        environment.append(self.mark.decode())
+        settings = "version = 1\n" + (f"keep_frameworks = {KEEP_S}\n" if self.keeps else "")
+        for framework in ("paddle", "torch"):
+            settings += (
+                f'[frameworks.{framework}]\npython = "python3"\nenvironment = {json.dumps(environment)}\n'
+            )
+        (self.folder / "assay.toml").write_text(settings)
+        lines = list(self.expected)
+        # Lines that are there twice make planning longer; they are no cases of their own.
+        repeats = self.random.choice((1, 1, 1, 1000))
+        (self.folder / "cases.txt").write_text("\n".join(lines * repeats) + "\n")
+
+    def processes(self):
+        """The processes of the run by kind."""
+        found = {}
+        for entry in pathlib.Path("/proc").iterdir():
+            if entry.name.isdigit() and self.mark in read(entry / "environ"):
+                parent = read(entry / "stat").rpartition(b")")[2].split()
+                found[int(entry.name)] = (read(entry / "cmdline"), int(parent[1]) if len(parent) > 1 else 0)
+        kinds = collections.defaultdict(list)
+        for pid, (command, parent) in found.items():
+            depth = 0  # below the interpreter that imported the framework; forks have its command
+            while b"assay.server" in found.get(parent, (b"", 0))[0]:
+                depth, parent = depth + 1, found[parent][1]
+            if b"assay.server" in command:
+                kind = (("kept", "server") if b"--kept-record" in command else ("server",))[depth:][:1]
+                kinds[kind[0] if kind else "lane"].append(pid)
+            else:
+                kinds["slot" if b"\0slot\0" in command else "supervisor"].append(pid)
+        return kinds
+
+    def fault(self):
+        """Kills or stops a process; the time in which it was stopped."""
+        kinds = self.processes()
+        kind = self.random.choice([kind for kind in KINDS if kinds[kind]] or [None])
+        if kind is None:
+            return 0.0
+        pid = self.random.choice(kinds[kind])
+        kill = self.random.random() < 0.5
+        self.faults[f"{'kill' if kill else 'stop'} {kind}"] += 1
+        try:
+            os.kill(pid, signal.SIGKILL if kill else signal.SIGSTOP)
+            if kill:
+                return 0.0
+            pause = self.random.uniform(0.2, 4.0)
+            time.sleep(pause)
+            os.kill(pid, signal.SIGCONT)
+            return pause
+        except ProcessLookupError:
+            return 0.0
+
+    def start(self):
+        """Starts the program, or resumes the run."""
+        command = [self.assay, "api", "--test_cpu=True", "--api_config_file=cases.txt", "--log_dir=run"]
+        command += [f"--num_workers_per_gpu={self.random.choice((1, 2))}", "--quiet=True"]
+        environment = dict(os.environ, ASSAY_TEST=str(self.folder), TMPDIR=str(self.temp))
+        with open(self.folder / "output.txt", "ab") as output:
+            return subprocess.Popen(
+                command,
+                cwd=self.folder,
+                stdout=output,
+                stderr=output,
+                stdin=subprocess.DEVNULL,
+                env=environment,
+            )
+
+    def go(self):
+        """Runs it to its end, then checks it."""
+        left = self.random.randint(1, 5)
+        pause = self.random.choice((0.3, 1.0, 3.0))  # seconds on average before each fault
+        for _ in range(MOST_STARTS):
+            program = self.start()
+            began, stopped = time.monotonic(), 0.0
+            while program.poll() is None:
+                if left > 0:
+                    time.sleep(self.random.expovariate(1 / pause))
+                    left -= 1
+                    stopped += self.fault()
+                    continue
+                time.sleep(0.02)
+                if time.monotonic() - began - stopped > HANG_S:
+                    self.broken.append(f"hangs for {HANG_S} s")
+                    print(self.folder, self.processes(), (self.folder / "output.txt").read_text()[-2000:])
+                    program.kill()
+                    program.wait()
+                    return self
+            self.longest = max(self.longest, time.monotonic() - began - stopped)
+            if program.returncode in (0, 1):
+                break
+        else:
+            self.broken.append(f"did not end in {MOST_STARTS} starts")
+        self.check()
+        return self
+
+    def check(self):
+        """Every case has its one right verdict, and nothing is left."""
+        with sqlite3.connect(f"file:{self.folder}/run/run.db?mode=ro", uri=True) as database:
+            planned = database.execute("SELECT count(*) FROM planned").fetchone()[0]
+        listing = {}
+        for outcome in ("pass", "mismatch", "crash", "timeout", "oom", "error"):
+            command = [self.assay, "report", "run", f"--list={outcome}"]
+            listed = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
+            for line in listed.stdout.splitlines():
+                if line in listing:
+                    self.broken.append(f"twice: {line}")
+                listing[line] = outcome
+        if planned != len(self.expected):
+            self.broken.append(f"{planned} cases planned")
+        for line, outcome in self.expected.items():
+            if listing.get(line) != outcome:
+                self.broken.append(f"{line}: {listing.get(line)}, expected {outcome}")
+        until = time.monotonic() + 15 + KEEP_S
+        while (left := self.processes()) and any(left.values()) and time.monotonic() < until:
+            time.sleep(0.1)
+        if any(left.values()):
+            self.broken.append(f"left processes: {dict(left)}")
+        # The record of a kept server that was killed goes when the next run starts another one.
+        files = [str(path) for path in self.temp.rglob("*") if not path.is_dir()]
+        files = [path for path in files if not (self.faults["kill kept"] and "/kept-" in path)]
+        if files:
+            self.broken.append(f"left files: {files}")
+
+
+def main():
+    """Runs all and prints the sums; exit code 1 if a rule was broken."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("assay", type=lambda text: str(pathlib.Path(text).resolve()))
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=1e9, help="start no more runs after this time")
+    options = parser.parse_args()
+    until = time.monotonic() + options.seconds
+    faults = collections.Counter()
+    runs = broken = 0
+    longest = 0.0
+
+    def one(seed):
+        return Run(options.assay, seed).go() if time.monotonic() < until else None
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for seed, run in enumerate(
+            pool.map(one, range(options.seed, options.seed + options.runs)), options.seed
+        ):
+            if run is None:
+                continue
+            runs += 1
+            faults += run.faults
+            longest = max(longest, run.longest)
+            for each in run.broken:
+                print(f"seed {seed}: {each}", flush=True)
+            if run.broken:
+                broken += 1
+                print(f"  see {run.folder}", flush=True)
+            else:
+                shutil.rmtree(run.folder)
+    print(f"{runs} runs from seed {options.seed}, {broken} broken, longest {longest:.1f} s")
+    print(f"faults: {dict(faults)}")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
