@@ -10,6 +10,7 @@
 #include "fill/fill.h"
 #include "report/inputs.h"
 #include "report/repro_script.h"
+#include "report/run_report.h"
 #include "verdict/messages.h"
 
 namespace assay {
@@ -431,8 +432,8 @@ FaultyLane faulty_lane(const std::map<std::string, std::string>& properties, con
   lane.framework = property(role + ".framework");
   lane.dialect = find_dialect(lane.framework);
   lane.label = property(role + ".lane");
-  const std::string build = property(lane.label + ".build");
-  lane.build = build.empty() ? property(lane.label) : build.substr(0, build.find(", files "));
+  const std::string build = build_of(properties, lane.label);
+  lane.build = build.substr(0, build.find(", files "));
   lane.device = property(role + ".device");
   lane.execution = property(role + ".execution");
   lane.tables = property(role + ".functions") == "tables";
