@@ -18,7 +18,7 @@ from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ASSAY = ROOT / "build" / "release" / "bin" / "assay"
-NO_SCRIPT = re.compile(r"There is no short script: (.*)\. `assay repro`")
+NO_SCRIPT = re.compile(r"There is no short script: (.*)\. `assay shrink`")
 RAN = re.compile(r"- (assay (?:ran the script here|did not run the script).*)")
 SHOWS = "it exits with 1, so the fault shows"
 
