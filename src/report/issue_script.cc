@@ -171,8 +171,18 @@ class ScriptWriter {
     }
     body(fmt::format("outputs, upstream = [{}], [{}]", fmt::join(outputs, ", "),
                      fmt::join(upstream, ", ")));
-    body(fmt::format("gradients = {}(outputs, [{}], upstream, allow_unused=True)",
-                     dialect_.gradients, fmt::join(leaves_, ", ")));
+    const std::string gradients = fmt::format(
+        "gradients = {}(outputs, [{}], upstream, "
+        "allow_unused=True)",
+        dialect_.gradients, fmt::join(leaves_, ", "));
+    // The framework refuses to differentiate outputs that depend on no input.
+    if ((fault_.kinds & kStructure) == 0) {
+      body(gradients);
+      return {};
+    }
+    body(fmt::format("gradients = [None] * {}", leaves_.size()));
+    body(fmt::format("if any({} for output in outputs):", dialect_.differentiates("output")));
+    body("    " + gradients);
     return {};
   }
 
@@ -233,8 +243,8 @@ class ScriptWriter {
     }
     const wire::Side& right = *comparison.right();
     if ((fault_.kinds & kStructure) != 0) {
-      const bool lost = comparison.left()->missing();
-      if (lost == right.missing()) return fail("the kind of its result differs");
+      const bool lost = is_none(*comparison.left());
+      if (lost == is_none(right)) return fail("the kind of its result differs");
       finish("got = " + what);
       return equal(lost ? "a tensor" : "None", lost ? "got is None" : "got is not None");
     }
@@ -251,6 +261,10 @@ class ScriptWriter {
           "got != expected");
     }
     return end_of_values(comparison, what);
+  }
+
+  static bool is_none(const wire::Side& side) {
+    return side.missing() || side.kind() == wire::LeafKind::none;
   }
 
   Status end_of_values(const wire::Comparison& comparison, const std::string& what) {
