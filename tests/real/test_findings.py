@@ -90,7 +90,10 @@ def test_the_script_shows_a_lost_gradient(tmp_path):
         script = tmp_path / "script.py"
         text = assay("finding", tmp_path / "run", each["number"], "--script", script)
         assert "it exits with 1, so the fault shows" in text, text
-        assert "got      None" in subprocess.run([PADDLE, script], capture_output=True, text=True, check=False).stdout
+        assert (
+            "got      None"
+            in subprocess.run([PADDLE, script], capture_output=True, text=True, check=False).stdout
+        )
         script.write_text(script.read_text().replace("got = gradients", "got = outputs or gradients"))
         assert exit_code(PADDLE, script) == 0
     assert len(findings(tmp_path / "run")) == 2
