@@ -2,8 +2,8 @@
 
 The folder of the dump has a folder for each value regime, such as `usual` and `nan`. For each lane and run of
 the case, it has `tensors/LABEL_input.npz`, `…_output.npz` and `…_grad.npz` for numpy.load(), and `LABEL.yaml`
-(the JSON subset of YAML) with the case, its environment and a description of each array. Arrays of dtypes that
-NumPy lacks (bfloat16, float8) hold their bits as integers.
+(the JSON subset of YAML) with the case, its environment and a description of each array. Arrays of dtypes
+that NumPy lacks (bfloat16, float8) hold their bits as integers.
 """
 
 import ctypes
