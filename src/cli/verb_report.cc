@@ -201,6 +201,9 @@ Result<int> run_report(ReportOptions options) {
     return kAllGood;
   }
   ASSAY_TRY(const RunReport report, load_report(run));
+  if (filter && report.cases + report.unfinished == 0) {
+    return usage_error(fmt::format("-k: no case of the run matches {}", options.filter));
+  }
   const std::uint64_t most = options.every_failure ? kAllOfThem : kReadFailures;
   ASSAY_TRY(std::vector<Finding> findings, findings_of(run, compared, most));
   ASSAY_CHECK(add_elements(run, findings));

@@ -16,6 +16,7 @@
 namespace assay {
 namespace {
 
+constexpr std::string_view kSparse = "paddle.sparse.";  // APIs with sparse arguments
 constexpr std::uint64_t kMostElements = 256;  // of all tensors, so that a person can read them
 
 using Comparisons = flatbuffers::Vector<flatbuffers::Offset<wire::Comparison>>;
@@ -78,6 +79,9 @@ class ScriptWriter {
     if (fault_.outcome == Outcome::unstable) return fail("a single call does not show it");
     if (parsed_.total_elements() > kMostElements) {
       return fail(fmt::format("the case's tensors have more than {} elements", kMostElements));
+    }
+    if (parsed_.api().starts_with(kSparse) && parsed_.tensor_count() > 0) {
+      return fail("the case has sparse tensors, which assay makes of dense ones");
     }
     if (parsed_.constructs()) return fail("the case is a layer, whose parameters assay fills");
     for (const TensorSpec spec : parsed_.tensors()) {
