@@ -23,14 +23,14 @@ using ::testing::SizeIs;
 using testing::StoredRun;
 
 // Adds a case whose inputs have these values, with the verdict of its record.
-std::uint64_t add(StoredRun& run, const std::string& text, RecordParts parts) {
+std::uint64_t add_failure(StoredRun& run, const std::string& text, RecordParts parts) {
   parts.reference.values = parts.test.values;
   const wire::Bytes record = testing::make_record(parts);
   const auto opened = StoredRun::must(wire::open<wire::Record>(record));
   return run.add(text, judge(*opened, {}, Rules()), record, 31'000);
 }
 
-ShownCase shown(StoredRun& run, const std::string& wanted) {
+ShownCase shown_of(StoredRun& run, const std::string& wanted) {
   const FoundCase found = StoredRun::must(find_planned_case(run.store(), wanted));
   const auto properties = StoredRun::must(run.store().properties());
   return StoredRun::must(shown_case(properties, found, run.folder().path()));
@@ -50,8 +50,8 @@ const std::string kSum = R"(paddle.add(Tensor([2, 3], "float64"), Tensor([3], "f
 
 TEST(FaultElement, HasResultsAndInputsInFullPrecision) {
   StoredRun run;
-  add(run, kSum, wrong_sum());
-  const ShownCase shows = shown(run, kSum);
+  add_failure(run, kSum, wrong_sum());
+  const ShownCase shows = shown_of(run, kSum);
   ASSERT_THAT(shows.elements, SizeIs(1));
   const FaultElement& element = shows.elements[0];
   EXPECT_EQ(element.where, "result[0]");
@@ -70,9 +70,10 @@ TEST(FaultElement, FollowsBroadcasting) {
   StoredRun run;
   RecordParts parts = wrong_sum();
   parts.test.values = {{1, 2}, {7}, {1, 2, 3, 4}};
-  add(run, R"(paddle.f(Tensor([2, 1], "float32"), Tensor([], "int64"), Tensor([4], "float16")))",
-      parts);
-  const ShownCase shows = shown(run, "paddle.f");
+  add_failure(run,
+              R"(paddle.f(Tensor([2, 1], "float32"), Tensor([], "int64"), Tensor([4], "float16")))",
+              parts);
+  const ShownCase shows = shown_of(run, "paddle.f");
   ASSERT_THAT(shows.elements, SizeIs(1));
   EXPECT_EQ(shows.elements[0].inputs_line(), "x0[1, 0] = 2.0, x1 = 7, x2 = [1.0, 2.0, 3.0, 4.0]");
 }
@@ -85,8 +86,8 @@ TEST(FaultElement, LargeTensorsAreNotShownWhole) {
   std::vector<float> left = right;
   left[4321] = 3;
   parts.outputs = {measured_leaf(DType::float32, left, right)};
-  add(run, R"(paddle.g(Tensor([5000], "float32"), Tensor([1], "float32")))", parts);
-  const ShownCase shows = shown(run, "paddle.g");
+  add_failure(run, R"(paddle.g(Tensor([5000], "float32"), Tensor([1], "float32")))", parts);
+  const ShownCase shows = shown_of(run, "paddle.g");
   ASSERT_THAT(shows.elements, SizeIs(1));
   EXPECT_EQ(shows.elements[0].inputs_line(), "x0[4321] = 0.25, x1[0] = 1.0");
   EXPECT_EQ(shows.elements[0].inputs[0].whole, "");
@@ -98,15 +99,15 @@ TEST(FaultElement, OfAShapeOrAnErrorIsWhatCame) {
   shape.test.values = {{1}};
   shape.outputs = {measured_leaf<float>(DType::float32, {1}, {1})};
   shape.outputs[0].left_shape = {1, 1};
-  add(run, R"(paddle.f(Tensor([1], "float32")))", shape);
-  EXPECT_EQ(shown(run, "paddle.f").elements.at(0).got, "float32[1, 1]");
-  EXPECT_EQ(shown(run, "paddle.f").elements.at(0).expected, "float32[1]");
+  add_failure(run, R"(paddle.f(Tensor([1], "float32")))", shape);
+  EXPECT_EQ(shown_of(run, "paddle.f").elements.at(0).got, "float32[1, 1]");
+  EXPECT_EQ(shown_of(run, "paddle.f").elements.at(0).expected, "float32[1]");
   RecordParts raises;
   raises.test.values = {{1}};
   raises.test.status = wire::Status::raised;
   raises.test.error = "ValueError: no";
-  add(run, R"(paddle.g(Tensor([1], "float32")))", raises);
-  const FaultElement element = shown(run, "paddle.g").elements.at(0);
+  add_failure(run, R"(paddle.g(Tensor([1], "float32")))", raises);
+  const FaultElement element = shown_of(run, "paddle.g").elements.at(0);
   EXPECT_EQ(element.got, "ValueError: no");
   EXPECT_EQ(element.position, "");
   EXPECT_EQ(element.inputs_line(), "x0 = [1.0]");
@@ -124,10 +125,10 @@ TEST(ShownCase, HasEverythingThatIsKnown) {
                                           {"test.execution", "eager"}}) {
     StoredRun::must(run.store().set_property(key, value));
   }
-  const std::uint64_t id = add(run, kSum, wrong_sum());
+  const std::uint64_t id = add_failure(run, kSum, wrong_sum());
   std::filesystem::create_directories(run.folder() / "lanes");
   StoredRun::must(open_for_append(run.folder() / "lanes" / "slot0-paddle-test.log"));
-  const ShownCase shows = shown(run, format_case_id(id));
+  const ShownCase shows = shown_of(run, format_case_id(id));
   EXPECT_EQ(shows.json["faults"][0]["element"]["inputs"][1]["value"], "20.0");
   const std::string page = case_page(shows, {});
   for (const std::string& text : std::vector<std::string>{
@@ -144,8 +145,8 @@ TEST(ShownCase, ACaseWithoutARecordIsShown) {
   StoredRun run;
   run.plan("paddle.later(1)");
   run.add("paddle.odd(1)", {Outcome::unsupported, 0, 0, "", "no reference is registered"});
-  EXPECT_THAT(case_page(shown(run, "paddle.later"), {}), HasSubstr("not finished: resume"));
-  const std::string page = case_page(shown(run, "paddle.odd"), {});
+  EXPECT_THAT(case_page(shown_of(run, "paddle.later"), {}), HasSubstr("not finished: resume"));
+  const std::string page = case_page(shown_of(run, "paddle.odd"), {});
   EXPECT_THAT(page, HasSubstr("unsupported"));
   EXPECT_THAT(page, HasSubstr("no reference is registered"));
 }
@@ -153,14 +154,15 @@ TEST(ShownCase, ACaseWithoutARecordIsShown) {
 // Blanks, quotes and trailing commas need not be those of the stored text.
 TEST(ShownCase, IsFoundByAnySpellingOfItsText) {
   StoredRun run;
-  add(run, kSum, wrong_sum());
-  EXPECT_EQ(shown(run, "paddle.add(Tensor([2,3],'float64'),Tensor([3], 'float64'),)").json["case"],
-            kSum);
+  add_failure(run, kSum, wrong_sum());
+  EXPECT_EQ(
+      shown_of(run, "paddle.add(Tensor([2,3],'float64'),Tensor([3], 'float64'),)").json["case"],
+      kSum);
 }
 
 TEST(FaultElement, FindingsAndJunitHaveIt) {
   StoredRun run;
-  add(run, kSum, wrong_sum());
+  add_failure(run, kSum, wrong_sum());
   auto findings = StoredRun::must(findings_of(run.store(), nullptr));
   StoredRun::must(add_elements(run.store(), findings));
   EXPECT_THAT(findings_table(findings, false, {}), HasSubstr("with x0[1, 1] = 5.0, x1[1] = 20.0"));
