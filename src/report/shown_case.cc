@@ -10,7 +10,6 @@
 #include "case/canonical.h"
 #include "report/inputs.h"
 #include "report/run_report.h"
-#include "store/stage_times.h"
 #include "verdict/endings.h"
 #include "verdict/messages.h"
 #include "verdict/mode.h"
@@ -167,10 +166,10 @@ std::string trials_text(const json& trials) {
     for (const json& lane : trial.at("lanes")) {
       endings += fmt::format("{}{} {}", endings.empty() ? "" : "; ", text_in(lane, "lane"),
                              text_in(lane, "status"));
-      for (const char* stage : kStages) {
-        const auto seconds = lane.at("seconds").find(stage);
+      for (const wire::Stage stage : wire::EnumValuesStage()) {
+        const auto seconds = lane.at("seconds").find(wire::EnumNameStage(stage));
         if (seconds == lane.at("seconds").end()) continue;
-        endings += fmt::format(", {} {:.3g} s", stage, seconds->get<double>());
+        endings += fmt::format(", {} {:.3g} s", wire::EnumNameStage(stage), seconds->get<double>());
       }
       if (lane.contains("error")) endings += ": " + text_in(lane, "error");
     }
