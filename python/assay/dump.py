@@ -1,8 +1,9 @@
 """Dumps of a case to disk: inputs and results, for inspection by hand.
 
-For each lane and run of the case, the run's folder has `tensors/LABEL_input.npz`, `…_output.npz` and
-`…_grad.npz` for numpy.load(), and `LABEL.yaml` (the JSON subset of YAML) with the case, its environment and a
-description of each array. Arrays of dtypes that NumPy lacks (bfloat16, float8) hold their bits as integers.
+The folder of the dump has a folder for each value regime, such as `usual` and `nan`. For each lane and run of
+the case, it has `tensors/LABEL_input.npz`, `…_output.npz` and `…_grad.npz` for numpy.load(), and `LABEL.yaml`
+(the JSON subset of YAML) with the case, its environment and a description of each array. Arrays of dtypes
+that NumPy lacks (bfloat16, float8) hold their bits as integers.
 """
 
 import ctypes
@@ -32,17 +33,18 @@ SECRET = ("KEY", "SECRET", "TOKEN", "PASSWORD")
 
 
 class Dump:
-    """One run of a case in a lane."""
+    """One run of a case in a lane under one value regime."""
 
     def __init__(self, framework: Framework, job: Job, run: int) -> None:
         self.framework = framework
-        self.folder = job.lane.dump_dir
+        self.folder = os.path.join(job.lane.dump_dir, job.values)
         self.label = f"{job.lane.label}_{run}" if run > 1 else job.lane.label
         self.facts: dict[str, Any] = {
             "schema_version": VERSION,
             "created_at": time.strftime("%Y-%m-%d %H:%M:%S"),
             "api": job.api,
             "arguments": repr((job.args, job.kwargs)),
+            "values": job.values,
             "lane": {key: value for key, value in job.lane.items() if key != "address"},
             "settings": dict(job.settings),
             "framework": f"{framework.name} {framework.version}",

@@ -29,16 +29,32 @@ namespace {
 constexpr int kProgressVersion = 1;
 constexpr int kSomeVerdictsFailed = 1;  // exit codes of `assay api`
 constexpr int kTroubleCode = 3;
+constexpr int kAnotherBuildCode = 5;
 constexpr int kInterruptedCode = 130;
 
 std::filesystem::path progress_file(const Campaign& campaign) {
   return std::filesystem::path(campaign.log_dir) / "campaign.json";
 }
 
+// The first of DIR_build2, DIR_build3, … that does not exist.
+std::string unused_folder(const std::string& folder) {
+  std::filesystem::path plain(folder);
+  if (!plain.has_filename()) plain = plain.parent_path();
+  std::error_code ignored;
+  for (int build = 2;; ++build) {
+    std::string unused = fmt::format("{}_build{}", plain.string(), build);
+    if (!std::filesystem::exists(unused, ignored)) return unused;
+  }
+}
+
 class Runner {
  public:
   Runner(const Campaign& campaign, const RunnerOptions& options, std::filesystem::path log)
-      : campaign_(campaign), options_(options), log_(std::move(log)) {
+      : campaign_(campaign),
+        base_(campaign),
+        options_(options),
+        log_(std::move(log)),
+        earlier_(read_progress(campaign)) {
     progress_["version"] = kProgressVersion;
     progress_["name"] = campaign.name;
     progress_["rounds"] = nlohmann::json::array();
@@ -52,23 +68,33 @@ class Runner {
 
  private:
   Result<int> run_rounds() {
-    ASSAY_CHECK(
-        run_round("round 1/base", campaign_.input, campaign_.input_value, campaign_.log_dir));
+    ASSAY_CHECK(run_base());
     if (!campaign_.retest.enabled) return worst_;
     for (const std::string& error_config : campaign_.retest.error_configs) {
-      std::string previous = campaign_.log_dir;
+      std::string previous = base_.log_dir;
       for (std::int64_t round = 2; round <= campaign_.retest.rounds && goes_on(); ++round) {
         const std::filesystem::path input = std::filesystem::path(previous) / error_config;
         ASSAY_TRY(const bool there, has_failures(input));
         if (!there) break;
-        ASSAY_TRY(const std::string folder,
-                  retest_folder(campaign_, previous, round, error_config));
+        ASSAY_TRY(const std::string folder, retest_folder(base_, previous, round, error_config));
         ASSAY_CHECK(run_round(fmt::format("round {}/{}", round, error_name(error_config)),
                               "api_config_file", input.string(), folder));
         previous = folder;
       }
     }
     return worst_;
+  }
+
+  // Runs the first round: in the folder of the last time, or in a new one if a framework has been
+  // rebuilt since.
+  Status run_base() {
+    if (earlier_.is_object()) base_.log_dir = earlier_.value("folder", base_.log_dir);
+    ASSAY_CHECK(run_round("round 1/base", base_.input, base_.input_value, base_.log_dir));
+    if (stopped_ || worst_ != kAnotherBuildCode) return {};
+    worst_ = 0;
+    base_.log_dir = unused_folder(campaign_.log_dir);
+    ASSAY_CHECK(say(fmt::format("this build gets a folder of its own, {}\n", base_.log_dir)));
+    return run_round("round 1/base", base_.input, base_.input_value, base_.log_dir);
   }
 
   bool goes_on() const { return !stopped_ && worst_ <= kSomeVerdictsFailed; }
@@ -95,6 +121,7 @@ class Runner {
     ASSAY_CHECK(say(fmt::format("{}: {}\n", label, shell_line(spawn.argv))));
     nlohmann::json& round = progress_["rounds"].emplace_back();
     round = {{"label", label}, {"log_dir", log_dir}, {"began_ms", wall_ms()}};
+    progress_["folder"] = base_.log_dir;
     ASSAY_CHECK(keep_progress());
     ASSAY_TRY(const ExitStatus ended, run_process(std::move(spawn)));
     round["ended_ms"] = wall_ms();
@@ -149,8 +176,10 @@ class Runner {
   Status keep_progress() { return write_file(progress_file(campaign_), progress_.dump(1) + "\n"); }
 
   const Campaign& campaign_;
+  Campaign base_;  // the same with the folder of the first round
   const RunnerOptions& options_;
   std::filesystem::path log_;
+  nlohmann::json earlier_;  // campaign.json of the last time; null: there is none
   const Interrupts interrupts_;
   std::function<void()> started_ = options_.started;
   nlohmann::json progress_;

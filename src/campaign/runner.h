@@ -27,7 +27,8 @@ std::vector<std::string> round_words(const Campaign& campaign, const RunnerOptio
 
 // Runs round after round until the last one has ended, one could not run, or SIGTERM or SIGINT
 // arrives; the running round gets the signal too. Returns the worst exit code of the rounds, or 130
-// after a signal. Holds the pid file and writes LOG_DIR/campaign.json. A usage error if the
+// after a signal. Holds the pid file and writes LOG_DIR/campaign.json. If a framework has been
+// rebuilt since the last time, the rounds get new folders (LOG_DIR_build2, …). A usage error if the
 // campaign is running already. Blocks signals, so no other thread may run.
 Result<int> run_campaign(const Campaign& campaign, const RunnerOptions& options);
 

@@ -8,6 +8,7 @@ enum ExitCode : int {
   kUsage = 2,          // the command line, or a file that it names, is wrong
   kTrouble = 3,        // the engine or the machine failed
   kNothingJudged = 4,  // no case got a verdict, or coverage was lost
+  kAnotherBuild = 5,   // --log_dir has a run of another build of a framework
   kInterrupted = 130,
 };
 

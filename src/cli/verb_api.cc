@@ -34,7 +34,8 @@ constexpr const char* kExamples = R"(Examples:
   assay api --api_config_file=cases.txt --accuracy=True --num_workers_per_gpu=2 --log_dir=out
   assay api --log_dir=out --retest=mismatch,crash
 Exit code: 0 no verdict failed (with --shard: the part is done), 1 some verdict failed (see --fail-on),
-2 usage, 3 the engine or the machine failed, 130 interrupted.)";
+2 usage, 3 the engine or the machine failed, 4 nothing was judged or coverage fell, 5 --log_dir has a
+run of another build, 130 interrupted.)";
 constexpr const char* kUsualGateOfApi = "any";
 
 struct ClosedRun {
@@ -90,7 +91,14 @@ Result<int> run_api(const ApiOptions& options) {
   // Runs while slots and servers end, which takes some seconds on GPUs.
   std::optional<Result<ClosedRun>> complete;
   observer.complete = [&](RunReader& run) { complete = close_run(options, config, gate, run); };
-  ASSAY_TRY(const RunSummary summary, run_in(FreshFolder(config.folder), config, observer));
+  bool another_build = false;
+  observer.another_build = [&] { another_build = true; };
+  auto ran = run_in(FreshFolder(config.folder), config, observer);
+  if (!ran && another_build) {
+    (void)report_error(ran.error());
+    return kAnotherBuild;
+  }
+  ASSAY_TRY(const RunSummary summary, std::move(ran));
   ASSAY_TRY(const ClosedRun closed,
             complete ? std::move(*complete) : close_stored(options, config, gate));
   progress.finish(summary, closed.report);

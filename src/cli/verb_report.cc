@@ -201,8 +201,12 @@ Result<int> run_report(ReportOptions options) {
     return kAllGood;
   }
   ASSAY_TRY(const RunReport report, load_report(run));
+  if (filter && report.cases + report.unfinished == 0) {
+    return usage_error(fmt::format("-k: no case of the run matches {}", options.filter));
+  }
   const std::uint64_t most = options.every_failure ? kAllOfThem : kReadFailures;
   ASSAY_TRY(std::vector<Finding> findings, findings_of(run, compared, most));
+  ASSAY_CHECK(add_elements(run, findings));
   show(stderr, "{}", unread_failures(report, most));
   if (!is_store_address(options.folder)) {
     ASSAY_TRY(const ShrunkCases shrunk, read_shrunk(options.folder));

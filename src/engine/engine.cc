@@ -355,7 +355,11 @@ Result<RunSummary> run_engine(const RunConfig& config, Store& store, const RunOb
     properties[key] = summary.frameworks[i].build;
     if (config.rerun) ASSAY_CHECK(store.set_property(key, properties[key]));
   }
-  ASSAY_CHECK(check_properties(config, properties, store));
+  // The other properties have been checked.
+  if (const Status same = check_properties(config, properties, store); !same) {
+    if (observer.another_build) observer.another_build();
+    return tl::unexpected(same.error());
+  }
   ASSAY_CHECK(keep_facts(lanes, summary.frameworks, store, observer));
   ASSAY_CHECK(begin_run(config, properties, store));
   if (observer.planned) observer.planned(plan.totals);

@@ -116,6 +116,8 @@ struct RunObserver {
   std::function<void(const Totals&)> planned;
   std::function<void(const FinishedCase&, const Totals&)> finished;
   std::function<void(const std::string&)> note;  // a line for people: a lane was replaced, …
+  // The store's run was begun with another build of a framework; the run ends with that error.
+  std::function<void()> another_build;
   // Every case has its verdict in the store. Called while slots and servers end.
   std::function<void(RunReader&)> complete;
 };

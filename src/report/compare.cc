@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "case/parser.h"
+#include "report/run_report.h"
 #include "store/accommodations.h"
 #include "store/open_store.h"
 #include "verdict/judge.h"
@@ -75,6 +76,21 @@ Result<std::vector<SettingChange>> changed_settings(const std::map<std::string, 
     changes.push_back({key, value(before, key), value(now, key), bearing_of(key)});
   }
   return changes;
+}
+
+using Properties = std::map<std::string, std::string>;
+
+// The builds of the run's lanes, and of those lanes of the past run that had the same roles.
+std::vector<ComparedBuild> compared_builds(const Properties& now, const Properties& before) {
+  std::vector<ComparedBuild> builds;
+  for (const char* role : {"test.lane", "reference.lane"}) {
+    const auto lane = now.find(role);
+    if (lane == now.end()) continue;
+    const auto past_lane = before.find(role);
+    const std::string& past_label = past_lane == before.end() ? lane->second : past_lane->second;
+    builds.push_back({lane->second, build_of(before, past_label), build_of(now, lane->second)});
+  }
+  return builds;
 }
 
 // Whether both runs had a reference lane with the same build, device and execution.
@@ -289,16 +305,20 @@ std::uint64_t elements_of(std::string_view text) {
   return parse_case(text, parsed) ? parsed.total_elements() : 0;
 }
 
+const Fault* find_fault(const FaultKey& key, const Verdict& verdict) {
+  const auto found = std::ranges::find_if(verdict.faults, [&](const Fault& fault) {
+    return fault.outcome == key.outcome && location_of(fault) == key.where &&
+           manifestation_of(fault) == key.how;
+  });
+  return found == verdict.faults.end() ? nullptr : &*found;
+}
+
 std::string message_of(const FaultKey& key, const Verdict& verdict) {
-  for (const Fault& fault : verdict.faults) {
-    if (fault.outcome == key.outcome && location_of(fault) == key.where &&
-        manifestation_of(fault) == key.how && !fault.message.empty()) {
-      return fault.values.empty() || fault.values == "usual"
-                 ? fault.message
-                 : fmt::format("{} values: {}", fault.values, fault.message);
-    }
-  }
-  return verdict.message;
+  const Fault* fault = find_fault(key, verdict);
+  if (fault == nullptr || fault->message.empty()) return verdict.message;
+  return fault->values.empty() || fault->values == "usual"
+             ? fault->message
+             : fmt::format("{} values: {}", fault->values, fault->message);
 }
 
 std::uint64_t RunComparison::count(FaultState state) const {
@@ -324,6 +344,12 @@ Result<RunComparison> compare_runs(RunReader& now, const PastRun& past, bool str
   ASSAY_TRY(const auto properties, now.properties());
   ASSAY_TRY(comparison.settings, changed_settings(properties, past));
   ASSAY_TRY(const wire::CaseSettingsT settings, wire::settings_of(properties));
+  comparison.builds = compared_builds(properties, past.properties);
+  std::erase_if(comparison.settings, [&](const SettingChange& change) {
+    return std::ranges::any_of(comparison.builds, [&](const ComparedBuild& build) {
+      return change.key == build.lane || change.key == build.lane + ".build";
+    });
+  });
   comparison.speed =
       SpeedComparison(same_reference(properties, past.properties), settings.speed_margin);
   ASSAY_TRY(const Rules rules, Rules::of(settings));

@@ -58,6 +58,13 @@ struct SettingChange {
   std::string bearing;  // why it alone may change verdicts; empty: the build under comparison
 };
 
+// The builds of a lane in both runs; empty: not kept.
+struct ComparedBuild {
+  std::string lane;
+  std::string before;
+  std::string now;
+};
+
 struct SlowerApi {
   std::string api;
   double before_s = 0;  // average time of call and gradients in the test lane
@@ -66,7 +73,8 @@ struct SlowerApi {
 
 struct RunComparison {
   std::string past;  // where it was read from
-  std::vector<SettingChange> settings;
+  std::vector<ComparedBuild> builds;
+  std::vector<SettingChange> settings;       // without the builds
   std::map<FaultKey, ComparedFault> faults;  // of the run
   std::map<FaultKey, KnownFault> fixed;      // known faults that the run does not have
   std::vector<LostCoverage> lost;
@@ -96,8 +104,13 @@ std::string_view word(FaultState state);
 // The number of elements of all tensors of a case; 0 if the text cannot be parsed.
 std::uint64_t elements_of(std::string_view case_text);
 
+// The fault of a case that has this key; nullptr if none has it.
+const Fault* find_fault(const FaultKey& key, const Verdict& verdict);
 // The message of the case's fault with this key. It names the value regime.
 std::string message_of(const FaultKey& key, const Verdict& verdict);
+
+// The builds of both sides, a line each: "paddle before: 3.3.1, …".
+std::vector<std::string> build_lines(const RunComparison& comparison);
 
 // For people: counts first, then what is worse.
 std::string comparison_table(const RunComparison& comparison, const Terminal& terminal = {});

@@ -113,6 +113,20 @@ std::string LostCoverage::text() const {
                      before.cases);
 }
 
+std::vector<std::string> build_lines(const RunComparison& comparison) {
+  const auto kept = [](const std::string& build) { return build.empty() ? "(not kept)" : build; };
+  std::vector<std::string> lines;
+  for (const ComparedBuild& build : comparison.builds) {
+    if (build.before == build.now) {
+      lines.push_back(fmt::format("{}, the same build: {}", build.lane, kept(build.now)));
+      continue;
+    }
+    lines.push_back(fmt::format("{} before: {}", build.lane, kept(build.before)));
+    lines.push_back(fmt::format("{} now:    {}", build.lane, kept(build.now)));
+  }
+  return lines;
+}
+
 std::string comparison_table(const RunComparison& comparison, const Terminal& terminal) {
   const std::uint64_t added = comparison.count(FaultState::added);
   const std::uint64_t grown = comparison.count(FaultState::grown);
@@ -123,6 +137,7 @@ std::string comparison_table(const RunComparison& comparison, const Terminal& te
   if (!comparison.lost.empty()) table += fmt::format("; coverage lost: {}", comparison.lost.size());
   table += '\n';
   if (!comparison.notice.empty()) table += fmt::format("  note: {}\n", comparison.notice);
+  for (const std::string& line : build_lines(comparison)) table += fmt::format("  {}\n", line);
   table = terminal.wrap(table + settings_text(comparison));
   table += faults_text_of(comparison, FaultState::added, terminal);
   table += faults_text_of(comparison, FaultState::grown, terminal);
@@ -144,6 +159,11 @@ nlohmann::json comparison_json(const RunComparison& comparison) {
   json object = {{"past", comparison.past}, {"settings", json::array()}, {"new", json::array()},
                  {"grown", json::array()},  {"known", json::array()},    {"fixed", json::array()},
                  {"lost", json::array()},   {"slower", json::array()}};
+  object["builds"] = json::array();
+  for (const ComparedBuild& build : comparison.builds) {
+    object["builds"].push_back(
+        {{"lane", build.lane}, {"before", build.before}, {"now", build.now}});
+  }
   for (const SettingChange& setting : comparison.settings) {
     object["settings"].push_back({{"key", setting.key},
                                   {"before", setting.before},

@@ -58,6 +58,11 @@ std::string Dialect::tensor(DType dtype, std::span<const std::int64_t> shape,
                    : fmt::format("{}.to(torch.{})", text, name(dtype));
 }
 
+std::string Dialect::differentiates(std::string_view tensor) const {
+  return module == "paddle" ? fmt::format("not {}.stop_gradient", tensor)
+                            : fmt::format("{}.requires_grad", tensor);
+}
+
 std::string Dialect::on_device(std::string_view device) const {
   const bool is_cpu = device.empty() || device.starts_with("cpu");
   if (module == "paddle") return fmt::format("paddle.set_device(\"{}\")", is_cpu ? "cpu" : "gpu");

@@ -24,6 +24,8 @@ struct Dialect {
   // A tensor with these elements, as a Python expression.
   std::string tensor(DType dtype, std::span<const std::int64_t> shape,
                      std::span<const std::byte> elements) const;
+  // Whether a tensor can be differentiated, as a Python expression.
+  std::string differentiates(std::string_view tensor) const;
   // The line that makes `device` ("cpu", "gpu:0") the place of new tensors; empty: it is already.
   std::string on_device(std::string_view device) const;
 };

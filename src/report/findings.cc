@@ -9,12 +9,22 @@
 
 #include "base/text.h"
 #include "case/canonical.h"
+#include "report/inputs.h"
 #include "report/run_report.h"
 
 namespace assay {
 namespace {
 
 bool about_test_lane(Outcome outcome) { return info(outcome).definite; }
+
+// The element of the case's fault with this key; nullopt if the record does not have it.
+std::optional<FaultElement> element_with(const FaultKey& key, const FinishedCase& finished,
+                                         std::uint64_t seed, const wire::Record& record) {
+  const Fault* fault = find_fault(key, finished.verdict);
+  if (fault == nullptr) return std::nullopt;
+  auto element = element_of(finished.text, finished.id, seed, record, *fault);
+  return element ? std::optional(std::move(*element)) : std::nullopt;
+}
 
 }  // namespace
 
@@ -56,6 +66,10 @@ void FindingsCollector::add(const FinishedCase& finished, const FaultKey& key,
   finding.text = finished.text;
   finding.verdict = finished.verdict;
   finding.message = message_of(key, finished.verdict);
+  finding.element.reset();
+  if (const wire::Record* record = record_with_lanes(finished)) {
+    finding.element = element_with(key, finished, seed_, *record);
+  }
 }
 
 std::vector<Finding> FindingsCollector::findings() const {
@@ -76,6 +90,7 @@ std::vector<Finding> FindingsCollector::findings() const {
     added.id = compared.example.id;
     added.text = compared.example.text;
     added.message = compared.example.message;
+    added.element.reset();
   }
   std::stable_sort(sorted.begin(), sorted.end(), [](const Finding& a, const Finding& b) {
     return std::tuple(a.state, !about_test_lane(a.key.outcome), b.cases) <
@@ -96,6 +111,23 @@ Result<std::vector<Finding>> findings_of(RunReader& run, const RunComparison* co
     return {};
   }));
   return collector.findings();
+}
+
+Status add_elements(RunReader& run, std::vector<Finding>& findings) {
+  ASSAY_TRY(const auto properties, run.properties());
+  ASSAY_TRY(const std::uint64_t seed, run_seed(properties));
+  std::multimap<std::uint64_t, Finding*> of_case;
+  std::vector<std::uint64_t> ids;
+  for (Finding& finding : findings) {
+    of_case.emplace(finding.id, &finding);
+    ids.push_back(finding.id);
+  }
+  return each_with_lanes(run, ids, [&](const FinishedCase& finished, const wire::Record& record) {
+    const auto [first, last] = of_case.equal_range(finished.id);
+    for (auto at = first; at != last; ++at) {
+      at->second->element = element_with(at->second->key, finished, seed, record);
+    }
+  });
 }
 
 void add_shrunk(const ShrunkCases& shrunk, std::vector<Finding>& findings) {
@@ -132,6 +164,8 @@ std::string findings_table(const std::vector<Finding>& findings, bool compared,
     table += fmt::format("{:>4}  {}\n      {} {}\n", i + 1, title, format_case_id(finding.id),
                          one_line(finding.text));
     table += terminal.wrap(fmt::format("      {}\n", one_line(finding.message)));
+    const std::string inputs = finding.element ? finding.element->inputs_line() : std::string();
+    if (!inputs.empty()) table += terminal.wrap(fmt::format("      with {}\n", inputs));
     if (!finding.shrunk.empty())
       table += fmt::format("      shrunk to {}\n", one_line(finding.shrunk));
   }
@@ -157,6 +191,7 @@ nlohmann::json findings_json(const std::vector<Finding>& findings) {
                    {"case", finding.text},
                    {"shrunk", finding.shrunk},
                    {"message", finding.message}});
+    if (finding.element) all.back()["element"] = finding.element->json();
   }
   return all;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "base/result.h"
 #include "base/terminal.h"
 #include "report/compare.h"
+#include "report/fault_element.h"
 #include "report/shrunk.h"
 #include "store/store.h"
 #include "verdict/judge.h"
@@ -31,6 +33,7 @@ struct Finding {
   std::int64_t last_ms = 0;
   FaultState state = FaultState::added;  // if the run is compared
   std::string why;                       // how it grew
+  std::optional<FaultElement> element;   // of the case `id`, if its record was read
 };
 
 // The key of the fault that decides the case's outcome.
@@ -40,7 +43,9 @@ FaultKey key_of(std::string_view case_text, const Verdict& verdict);
 // comparison, it also belongs to the findings of its faults that are new or grew.
 class FindingsCollector {
  public:
-  explicit FindingsCollector(const RunComparison* comparison = nullptr) : comparison_(comparison) {}
+  // `seed`: of the run; it makes the inputs of cases that come with their records.
+  explicit FindingsCollector(const RunComparison* comparison = nullptr, std::uint64_t seed = 0)
+      : comparison_(comparison), seed_(seed) {}
 
   void add(const FinishedCase& finished);
   // In the order of findings_of().
@@ -52,6 +57,7 @@ class FindingsCollector {
   void add(const FinishedCase& finished, const FaultKey& key, const FaultExtent& extent);
 
   const RunComparison* comparison_;
+  std::uint64_t seed_;
   std::map<FaultKey, Finding> findings_;
   std::map<FaultKey, Rank> ranks_;
 };
@@ -60,6 +66,9 @@ class FindingsCollector {
 // cases. Invalid lines are left out. Reads the first `most` failed cases of each outcome.
 Result<std::vector<Finding>> findings_of(RunReader& run, const RunComparison* comparison,
                                          std::uint64_t most = kAllOfThem);
+// Reads the records of the findings' cases and sets Finding::element. A case without lanes, such as
+// that of a slot that died, has none.
+Status add_elements(RunReader& run, std::vector<Finding>& findings);
 // Sets Finding::shrunk from the results of `assay shrink`.
 void add_shrunk(const ShrunkCases& shrunk, std::vector<Finding>& findings);
 

@@ -41,6 +41,24 @@ std::string python_number(const T& value) {
   }
 }
 
+// The values that the record lists for a tensor; usually none.
+std::span<const double> listed_values(const wire::Filling* filling) {
+  if (filling == nullptr || filling->literal() == nullptr) return {};
+  return {filling->literal()->data(), filling->literal()->size()};
+}
+
+Result<FillRule> rule_of(const wire::Filling* filling, DType dtype) {
+  if (filling == nullptr) return default_rule(dtype);
+  if (filling->kind() > static_cast<std::uint8_t>(kLastFillKind)) {
+    return fail(
+        fmt::format("the record has a value rule {} that this assay does not know; use the "
+                    "assay that made the run",
+                    filling->kind()));
+  }
+  return FillRule{static_cast<FillKind>(filling->kind()), filling->low(), filling->high(),
+                  filling->extent()};
+}
+
 }  // namespace
 
 Result<std::uint64_t> run_seed(const std::map<std::string, std::string>& properties) {
@@ -86,27 +104,27 @@ const wire::Filling* filling_of(const wire::Trial& trial, std::size_t tensor) {
 
 Status fill_again(const wire::Filling* filling, const FillKey& key, DType dtype,
                   std::span<std::byte> out) {
-  if (filling == nullptr) {
-    fill(default_rule(dtype), key, dtype, out);
+  if (const auto listed = listed_values(filling); !listed.empty()) {
+    if (listed.size() * size_of(dtype) != out.size()) {
+      return fail("the record lists values for another shape");
+    }
+    fill_values(listed, dtype, out);
     return {};
   }
-  if (filling->kind() > static_cast<std::uint8_t>(kLastFillKind)) {
-    return fail(
-        fmt::format("the record has a value rule {} that this assay does not know; use the "
-                    "assay that made the run",
-                    filling->kind()));
-  }
-  const auto* literal = filling->literal();
-  if (literal == nullptr || literal->size() == 0) {
-    fill({static_cast<FillKind>(filling->kind()), filling->low(), filling->high(),
-          filling->extent()},
-         key, dtype, out);
+  ASSAY_TRY(const FillRule rule, rule_of(filling, dtype));
+  fill(rule, key, dtype, out);
+  return {};
+}
+
+Status fill_element_again(const wire::Filling* filling, const FillKey& key, DType dtype,
+                          std::uint64_t index, std::span<std::byte> out) {
+  if (const auto listed = listed_values(filling); !listed.empty()) {
+    if (index >= listed.size()) return fail("the record lists values for another shape");
+    fill_values(listed.subspan(index, 1), dtype, out);
     return {};
   }
-  const std::size_t size = size_of(dtype);
-  if (literal->size() * size != out.size())
-    return fail("the record lists values for another shape");
-  fill_values({literal->data(), literal->size()}, dtype, out);
+  ASSAY_TRY(const FillRule rule, rule_of(filling, dtype));
+  fill(rule, key, dtype, out, index);
   return {};
 }
 

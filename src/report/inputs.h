@@ -34,6 +34,9 @@ const wire::Filling* filling_of(const wire::Trial& trial, std::size_t tensor);
 // Writes the tensor's elements to `out`. Without a filling, uses the default rule of the dtype.
 Status fill_again(const wire::Filling* filling, const FillKey& key, DType dtype,
                   std::span<std::byte> out);
+// Writes one element of the tensor to `out`.
+Status fill_element_again(const wire::Filling* filling, const FillKey& key, DType dtype,
+                          std::uint64_t index, std::span<std::byte> out);
 
 // The elements as Python literals with exactly the same values: "0.1", "-inf", "True",
 // "complex(0.5, nan)".

@@ -10,11 +10,13 @@
 #include "fill/fill.h"
 #include "report/inputs.h"
 #include "report/repro_script.h"
+#include "report/run_report.h"
 #include "verdict/messages.h"
 
 namespace assay {
 namespace {
 
+constexpr std::string_view kSparse = "paddle.sparse.";  // APIs with sparse arguments
 constexpr std::uint64_t kMostElements = 256;  // of all tensors, so that a person can read them
 
 using Comparisons = flatbuffers::Vector<flatbuffers::Offset<wire::Comparison>>;
@@ -77,6 +79,9 @@ class ScriptWriter {
     if (fault_.outcome == Outcome::unstable) return fail("a single call does not show it");
     if (parsed_.total_elements() > kMostElements) {
       return fail(fmt::format("the case's tensors have more than {} elements", kMostElements));
+    }
+    if (parsed_.api().starts_with(kSparse) && parsed_.tensor_count() > 0) {
+      return fail("the case has sparse tensors, which assay makes of dense ones");
     }
     if (parsed_.constructs()) return fail("the case is a layer, whose parameters assay fills");
     for (const TensorSpec spec : parsed_.tensors()) {
@@ -170,8 +175,18 @@ class ScriptWriter {
     }
     body(fmt::format("outputs, upstream = [{}], [{}]", fmt::join(outputs, ", "),
                      fmt::join(upstream, ", ")));
-    body(fmt::format("gradients = {}(outputs, [{}], upstream, allow_unused=True)",
-                     dialect_.gradients, fmt::join(leaves_, ", ")));
+    const std::string gradients = fmt::format(
+        "gradients = {}(outputs, [{}], upstream, "
+        "allow_unused=True)",
+        dialect_.gradients, fmt::join(leaves_, ", "));
+    // The framework refuses to differentiate outputs that depend on no input.
+    if ((fault_.kinds & kStructure) == 0) {
+      body(gradients);
+      return {};
+    }
+    body(fmt::format("gradients = [None] * {}", leaves_.size()));
+    body(fmt::format("if any({} for output in outputs):", dialect_.differentiates("output")));
+    body("    " + gradients);
     return {};
   }
 
@@ -232,8 +247,8 @@ class ScriptWriter {
     }
     const wire::Side& right = *comparison.right();
     if ((fault_.kinds & kStructure) != 0) {
-      const bool lost = comparison.left()->missing();
-      if (lost == right.missing()) return fail("the kind of its result differs");
+      const bool lost = is_none(*comparison.left());
+      if (lost == is_none(right)) return fail("the kind of its result differs");
       finish("got = " + what);
       return equal(lost ? "a tensor" : "None", lost ? "got is None" : "got is not None");
     }
@@ -250,6 +265,10 @@ class ScriptWriter {
           "got != expected");
     }
     return end_of_values(comparison, what);
+  }
+
+  static bool is_none(const wire::Side& side) {
+    return side.missing() || side.kind() == wire::LeafKind::none;
   }
 
   Status end_of_values(const wire::Comparison& comparison, const std::string& what) {
@@ -431,8 +450,8 @@ FaultyLane faulty_lane(const std::map<std::string, std::string>& properties, con
   lane.framework = property(role + ".framework");
   lane.dialect = find_dialect(lane.framework);
   lane.label = property(role + ".lane");
-  const std::string build = property(lane.label + ".build");
-  lane.build = build.empty() ? property(lane.label) : build.substr(0, build.find(", files "));
+  const std::string build = build_of(properties, lane.label);
+  lane.build = build.substr(0, build.find(", files "));
   lane.device = property(role + ".device");
   lane.execution = property(role + ".execution");
   lane.tables = property(role + ".functions") == "tables";

@@ -1,11 +1,16 @@
 #include "report/junit.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "base/atomic_file.h"
 #include "base/markup.h"
+#include "report/fault_element.h"
+#include "report/inputs.h"
 #include "report/run_report.h"
 #include "store/case_traits.h"
 
@@ -24,6 +29,7 @@ bool is_flaky(const Verdict& verdict) {
 struct Shown {
   std::string_view api;
   std::string_view name;
+  std::uint64_t id = 0;  // of the case; 0: no case
   Verdict verdict;
   std::string again;                     // the command that repeats a failure
   FaultState state = FaultState::added;  // of its faults, where the run is compared
@@ -35,7 +41,7 @@ std::string seconds_text(std::int64_t us) {
 }
 
 struct Suite {
-  std::string cases;
+  std::vector<std::string> cases;
   std::int64_t tests = 0;
   std::int64_t failures = 0;
   std::int64_t skipped = 0;
@@ -89,6 +95,19 @@ class JunitWriter {
     list(suite, Kind::lost, shown);
   }
 
+  // Adds the elements of listed failures to their test cases.
+  Status add_elements(RunReader& run, std::uint64_t seed) {
+    std::vector<std::uint64_t> ids;
+    for (const auto& [id, testcase] : failures_) ids.push_back(id);
+    return each_with_lanes(run, ids, [&](const FinishedCase& each, const wire::Record& record) {
+      auto element = element_of(each.text, each.id, seed, record, each.verdict.fault());
+      const auto at = failures_.find(each.id);
+      if (!element || at == failures_.end()) return;
+      std::string& text = at->second.first->cases[at->second.second];
+      text.insert(text.rfind("</failure>"), escape_markup("\n" + element->lines()));
+    });
+  }
+
   std::string document() {
     Suite all;
     std::string text;
@@ -98,7 +117,7 @@ class JunitWriter {
       all.skipped += suite.skipped;
       all.us += suite.us;
       text += fmt::format("  <testsuite name=\"{}\" {}>\n{}{}  </testsuite>\n", escape_markup(api),
-                          numbers(suite), suite.cases, others(api, suite));
+                          numbers(suite), fmt::join(suite.cases, ""), others(api, suite));
     }
     return fmt::format(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"assay\" {}>\n{}"
@@ -142,25 +161,27 @@ class JunitWriter {
     ++listed_[type];
     const std::string& message = shown.verdict.message;
     suite.listed_us += shown.us;
-    suite.cases +=
+    std::string testcase =
         fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{}\"",
                     escape_markup(shown.api), escape_markup(shown.name), seconds_text(shown.us));
     if (is_failure(kind)) {
       const std::string why =
           kind == Kind::lost ? fmt::format("coverage lost: {}", message) : message;
-      suite.cases += fmt::format(
+      testcase += fmt::format(
           ">\n      <failure type=\"{}\" message=\"{}\">{}</failure>\n    </testcase>\n", type,
           escape_markup(why), escape_markup(shown.again));
+      if (shown.id != 0) failures_[shown.id] = {&suite, suite.cases.size()};
     } else if (kind == Kind::known || kind == Kind::skipped) {
-      suite.cases += fmt::format(">\n      <skipped message=\"{}\"/>\n    </testcase>\n",
-                                 escape_markup(fmt::format("{}: {}", type, message)));
+      testcase += fmt::format(">\n      <skipped message=\"{}\"/>\n    </testcase>\n",
+                              escape_markup(fmt::format("{}: {}", type, message)));
     } else if (kind == Kind::flaky) {
-      suite.cases +=
+      testcase +=
           fmt::format(">\n      <flakyFailure type=\"flaky\" message=\"{}\"/>\n    </testcase>\n",
                       escape_markup(message));
     } else {
-      suite.cases += "/>\n";
+      testcase += "/>\n";
     }
+    suite.cases.push_back(std::move(testcase));
   }
 
   static std::string numbers(const Suite& suite) {
@@ -187,6 +208,8 @@ class JunitWriter {
   bool each_case_;
   std::map<std::string, Suite> suites_;
   std::map<std::string, std::uint64_t> listed_;  // by what they came to
+  // Where the test case of a failed case is: its suite, and its index there.
+  std::map<std::uint64_t, std::pair<Suite*, std::size_t>> failures_;
 };
 
 }  // namespace
@@ -199,6 +222,7 @@ Status write_junit(RunReader& run, const JunitOptions& options, const std::files
     const bool compared = options.comparison != nullptr;
     return Shown{api_of(finished.text),
                  finished.text,
+                 finished.id,
                  finished.verdict,
                  rerun_command(finished.text, properties),
                  compared ? options.comparison->state_of(finished) : FaultState::added,
@@ -223,7 +247,7 @@ Status write_junit(RunReader& run, const JunitOptions& options, const std::files
     return {};
   }));
   ASSAY_CHECK(run.each_invalid([&](const InvalidLine& line) -> Status {
-    Shown invalid{name(Outcome::invalid), line.where, {}, line.text};
+    Shown invalid{name(Outcome::invalid), line.where, 0, {}, line.text};
     invalid.verdict.outcome = Outcome::invalid;
     invalid.verdict.message = line.message;
     if (options.comparison != nullptr) {
@@ -236,6 +260,8 @@ Status write_junit(RunReader& run, const JunitOptions& options, const std::files
   if (options.comparison != nullptr) {
     for (const LostCoverage& lost : options.comparison->lost) writer.add(lost);
   }
+  ASSAY_TRY(const std::uint64_t seed, run_seed(properties));
+  ASSAY_CHECK(writer.add_elements(run, seed));
   return write_file(file, writer.document());
 }
 

@@ -148,14 +148,20 @@ class Rows {
   std::vector<std::string_view> states_;
 };
 
-// "309 cases: 283 pass, 21 mismatch", and the builds.
-std::string counts_line(const RunReport& report) {
+// "309 cases: 283 pass, 21 mismatch", and the builds: with a comparison, those of both sides.
+std::string counts_line(const RunReport& report, const RunComparison* comparison) {
   std::vector<std::string> words;
   for (const OutcomeInfo& outcome : kOutcomes) {
     const std::uint64_t count = report.outcomes[static_cast<std::size_t>(outcome.outcome)];
     if (count > 0) words.push_back(fmt::format("{} {}", count, code(outcome.name)));
   }
   std::string line = fmt::format("{}: {}", count_of(report.cases, "case"), fmt::join(words, ", "));
+  if (comparison != nullptr) {
+    for (const std::string& build : build_lines(*comparison)) {
+      line += fmt::format("\n- {}", cell(build));
+    }
+    return line;
+  }
   for (const char* lane : {"test.lane", "reference.lane"}) {
     const auto label = report.properties.find(lane);
     if (label == report.properties.end()) continue;
@@ -172,7 +178,7 @@ std::string markdown_summary(const MarkdownParts& parts) {
   const bool good = parts.verdict.kind == RunVerdict::Kind::passes;
   return fmt::format("### {} assay {}\n{}\n{}\n",
                      good ? ":white_check_mark:" : ":x:", cell(parts.verdict.line()),
-                     Rows(parts).table(), counts_line(parts.report));
+                     Rows(parts).table(), counts_line(parts.report, parts.comparison));
 }
 
 }  // namespace assay

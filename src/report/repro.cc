@@ -171,6 +171,12 @@ Result<Repro> write_repro(const Properties& properties, const FoundCase& found,
   return repro;
 }
 
+// The canonical text of a text that is a case; any other text as it is.
+std::string canonical_if_case(std::string_view text) {
+  Case parsed;
+  return parse_case(text, parsed) ? canonical_text(parsed) : std::string(text);
+}
+
 Status read_record(RunReader& run, FoundCase& found) {
   RunQuery query;
   query.ids = {&found.id, 1};
@@ -202,40 +208,48 @@ class Room {
 
 }  // namespace
 
-Result<FoundCase> find_case(RunReader& run, std::string_view wanted) {
+Result<FoundCase> find_planned_case(RunReader& run, std::string_view wanted) {
   if (wanted.empty()) return usage_error("give the id or the text of a case");
-  Chooser chooser(wanted);
-  std::optional<FoundCase> found;
+  const std::string canonical = canonical_if_case(wanted);
+  Chooser chooser(canonical);
+  FoundCase found;
   RunQuery query;
   query.records = false;
   ASSAY_CHECK(run.each(query, [&](const FinishedCase& finished) -> Status {
     if (!chooser.offer(finished.id, finished.text)) return {};
-    found = {finished.id, std::string(finished.text), finished.verdict, {}};
+    found = {finished.id, std::string(finished.text), finished.verdict,     {},
+             true,        finished.attempts,          finished.finished_ms, finished.took_us};
     return {};
   }));
   ASSAY_CHECK(run.each_unfinished([&](const StoredCase& stored) -> Status {
-    if (chooser.offer(stored.id, stored.text)) found.reset();
+    if (!chooser.offer(stored.id, stored.text)) return {};
+    found = {stored.id, std::string(stored.text), {}, {}, false};
     return {};
   }));
   ASSAY_CHECK(chooser.check());
-  if (!found) {
+  if (found.finished) ASSAY_CHECK(read_record(run, found));
+  return found;
+}
+
+Result<FoundCase> find_case(RunReader& run, std::string_view wanted) {
+  ASSAY_TRY(FoundCase found, find_planned_case(run, wanted));
+  if (!found.finished) {
     return usage_error("this case has not finished yet: resume the run with its --log_dir");
   }
-  switch (found->verdict.outcome) {
+  switch (found.verdict.outcome) {
     case Outcome::invalid:
     case Outcome::unsupported:
     case Outcome::skip:
-      return usage_error(fmt::format("this case never ran: {} ({})", name(found->verdict.outcome),
-                                     found->verdict.message));
+      return usage_error(fmt::format("this case never ran: {} ({})", name(found.verdict.outcome),
+                                     found.verdict.message));
     default:
       break;
   }
-  ASSAY_CHECK(read_record(run, *found));
-  if (found->record.empty()) {
+  if (found.record.empty()) {
     return usage_error(
-        fmt::format("this case has no record of its run: {}", found->verdict.message));
+        fmt::format("this case has no record of its run: {}", found.verdict.message));
   }
-  return std::move(*found);
+  return found;
 }
 
 Result<Repro> write_repro(RunReader& run, const FoundCase& found,

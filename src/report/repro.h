@@ -19,12 +19,18 @@ struct FoundCase {
   std::uint64_t id = 0;
   std::string text;  // canonical
   Verdict verdict;
-  wire::Bytes record;
+  wire::Bytes record;  // empty: the case never ran, or died with its slot
+  bool finished = true;
+  std::uint32_t attempts = 1;
+  std::int64_t finished_ms = 0;  // since 1970
+  std::uint64_t took_us = 0;     // in a slot; 0: not known
 };
 
-// The finished case with this id (16 hexadecimal digits) or text, or with an id that starts with
-// `wanted` or a text that contains it. A usage error if no case or more than one case matches, or
-// if the case never ran.
+// The planned case with this id (16 hexadecimal digits) or text, or with an id that starts with
+// `wanted` or a text that contains it. A text may have other blanks and quotes than the canonical
+// one. A usage error if no case or more than one case matches.
+Result<FoundCase> find_planned_case(RunReader& run, std::string_view wanted);
+// The same for a case with a record. A usage error if it has not finished or never ran.
 Result<FoundCase> find_case(RunReader& run, std::string_view wanted);
 
 struct Repro {

@@ -159,6 +159,14 @@ Result<RunReport> load_report(RunReader& run) {
   return report;
 }
 
+std::string build_of(const std::map<std::string, std::string>& properties,
+                     const std::string& label) {
+  const auto build = properties.find(label + ".build");
+  if (build != properties.end()) return build->second;
+  const auto version = properties.find(label);
+  return version == properties.end() ? std::string() : version->second;
+}
+
 std::vector<std::string> rerun_flags(const std::map<std::string, std::string>& properties) {
   const auto property = [&](const char* key, const char* otherwise) {
     const auto found = properties.find(key);

@@ -52,6 +52,11 @@ Result<RunReport> load_report(RunReader& run);
 // Red for a failure, green for a pass, yellow for a case without a verdict.
 Paint paint_of(const OutcomeInfo& outcome);
 
+// The build of a lane, as a run's properties state it: its version, commit and fingerprint. Empty
+// if they do not.
+std::string build_of(const std::map<std::string, std::string>& properties,
+                     const std::string& label);
+
 // The word or path that starts this program, quoted for a shell.
 const std::string& own_command();
 // The flags that say how a case of this run is run and judged, each a word.

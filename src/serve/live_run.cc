@@ -169,7 +169,7 @@ nlohmann::json LiveRun::sizes_json() const {
 
 nlohmann::json LiveRun::found_json() const {
   nlohmann::json list = nlohmann::json::array();
-  for (const Finding& each : findings_.findings()) {
+  for (const Finding& each : findings()) {
     if (list.size() == kShown) break;
     list.push_back({{"digest", each.key.digest()},
                     {"api", each.key.api},
@@ -185,6 +185,9 @@ nlohmann::json LiveRun::found_json() const {
                     {"why", each.why},
                     {"first_ms", each.first_ms},
                     {"last_ms", each.last_ms}});
+    if (!each.element) continue;
+    list.back()["element"] = each.element->json();
+    list.back()["inputs"] = shortened(each.element->inputs_line());
   }
   return list;
 }
@@ -269,6 +272,9 @@ Result<LiveRun> live_run_of(RunReader& run, std::uint64_t most, const RunCompari
     grown.add(line);
     return {};
   }));
+  std::vector<Finding> findings = grown.findings();
+  ASSAY_CHECK(add_elements(run, findings));
+  grown.set_findings(std::move(findings));
   return grown;
 }
 

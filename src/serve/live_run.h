@@ -5,10 +5,13 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "report/findings.h"
+#include "report/inputs.h"
 #include "report/run_report.h"
 #include "serve/case_list.h"
 #include "store/run_totals.h"
@@ -21,7 +24,8 @@ class LiveRun {
  public:
   using Properties = std::map<std::string, std::string>;
   explicit LiveRun(Properties properties, const RunComparison* comparison = nullptr)
-      : properties_(std::move(properties)), findings_(comparison) {}
+      : properties_(std::move(properties)),
+        findings_(comparison, run_seed(properties_).value_or(0)) {}
 
   // Counts a case, and lists it if it failed or has a flag. Needs the records of failed cases, and
   // of some other cases for the times of stages.
@@ -42,6 +46,10 @@ class LiveRun {
   // Sets the number of failed cases that the caller does not list.
   void set_unlisted(std::uint64_t cases) { unlisted_ = cases; }
   const Properties& properties() const { return properties_; }
+
+  // The findings so far. A page of a finished run sets them with the elements that it has read.
+  std::vector<Finding> findings() const { return found_ ? *found_ : findings_.findings(); }
+  void set_findings(std::vector<Finding> findings) { found_ = std::move(findings); }
 
   // The data of the page without the list of cases: {"outcomes": {…}, "apis": […], "dtypes": […],
   // "findings": […], "history": […], "stages": […], "sizes": […], "rerun": "…", …}. Each list has
@@ -77,6 +85,7 @@ class LiveRun {
   Tally tally_;
   std::uint64_t invalid_ = 0;  // lines
   FindingsCollector findings_;
+  std::optional<std::vector<Finding>> found_;
   CaseList list_;
   std::uint64_t listed_passed_ = 0;
   std::uint64_t unlisted_ = 0;

@@ -95,6 +95,33 @@ TEST_F(ACampaign, TriesAgainWhatFailsRoundByRound) {
   EXPECT_THAT(after.output, HasSubstr("round 3/crash: exit code 1"));
 }
 
+// The same file every night: a rebuilt framework is tested, and a build whose cases have finished
+// is not tested again.
+TEST_F(ACampaign, ThatFindsAnotherBuildStartsANewFolder) {
+  write({"paddle.fake.echo(" + tensor(3) + ")", "paddle.fake.wrong(" + tensor(4) + ")"},
+        "retest: {enabled: true, rounds: 2}\nrunner: {foreground: true}\n");
+  const auto night = [&](const std::string& build) {
+    const fs::path overlay = cli_.folder() / "overlay";
+    fs::create_directories(overlay);
+    EXPECT_TRUE(write_file(overlay / "sitecustomize.py", "# " + build + "\n"));
+    cli_.set_paddle_environment(
+        {fmt::format("PYTHONPATH={}/tests/engine/fake:{}", ASSAY_SOURCE_DIR, overlay.string())});
+    CliResult run = cli_.call({"run", "night.yaml"});
+    EXPECT_EQ(run.status.code, 1) << run.output;
+    return run.output;
+  };
+  EXPECT_THAT(night("first"), Not(HasSubstr("folder of its own")));
+  const std::string second = night("second");
+  EXPECT_THAT(second, HasSubstr("this build gets a folder of its own, night_build2"));
+  EXPECT_EQ(outcomes_in(cli_.folder() / "night_build2").size(), 2U);
+  EXPECT_EQ(outcomes_in(cli_.folder() / "night_build2_r2_accuracy_error").size(), 1U);
+  EXPECT_THAT(status().output, HasSubstr("exit code 1, 0:00:0"));
+  const std::string again = night("second");
+  EXPECT_THAT(again, HasSubstr("0 cases to run"));
+  EXPECT_THAT(again, Not(HasSubstr("folder of its own")));
+  EXPECT_THAT(night("third"), HasSubstr("a folder of its own, night_build3"));
+}
+
 TEST_F(ACampaign, InTheBackgroundOutlivesWhoStartedIt) {
   write_slow();
   // Like a login: a session whose leader ends, with SIGHUP for all of its processes.

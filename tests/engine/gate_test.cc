@@ -187,6 +187,14 @@ TEST(Gate, AFilterThatMatchesNoCaseIsAnError) {
 }
 
 // Without a case to run there is nothing to import: the interpreters do not even exist.
+TEST(Gate, AFilterThatMatchesNothingIsAUsageError) {
+  Cli cli;
+  ASSERT_EQ(cli.call_api({"--api_config_file=" + cli.write_cases({fake("echo")})}).status.code, 0);
+  const CliResult report = cli.call({"report", cli.run().string(), "-k", "ecoh", "--fail-on=any"});
+  EXPECT_EQ(report.status.code, 2) << report.output;
+  EXPECT_THAT(report.output, HasSubstr("-k: no case of the run matches ecoh"));
+}
+
 TEST(Gate, ARunWithoutACaseStartsNoFramework) {
   Cli cli;
   const std::string cases = "--api_config_file=" + cli.write_cases({fake("echo")});

@@ -296,18 +296,22 @@ TEST(Files, FailedCasesAsScripts) {
   EXPECT_THAT(apis, UnorderedElementsAre("test_paddle_fake_wrong", "test_paddle_fake_crash"));
 }
 
-TEST(Files, OneCaseIsDumpedWhole) {
+TEST(Files, OneCaseIsDumpedWholeUnderEachValueRegime) {
   Cli cli;
-  const CliResult result = cli.call_api(
-      {"--api_config=" + fake("wrong"), "--use_dump=True", "--dump_dir=" + cli.folder().string()});
+  const CliResult result = cli.call_api({"--api_config=" + fake("wrong"), "--values=usual,nan",
+                                         "--use_dump=True", "--dump_dir=" + cli.folder().string()});
   EXPECT_EQ(result.status.code, 1) << result.output;
-  const auto facts =
-      nlohmann::json::parse(read_file(cli.folder() / "paddle.yaml").value_or(""), nullptr, false);
-  ASSERT_TRUE(facts.is_object());
-  EXPECT_EQ(facts["status"], "done");
-  EXPECT_EQ(facts["tensors"].size(), 2U);  // one goes in, one comes out
-  for (const char* file : {"paddle_input.npz", "paddle_output.npz", "torch_output.npz"}) {
-    EXPECT_GT(std::filesystem::file_size(cli.folder() / "tensors" / file), 100U) << file;
+  for (const char* values : {"usual", "nan"}) {
+    const std::filesystem::path folder = cli.folder() / values;
+    const auto facts =
+        nlohmann::json::parse(read_file(folder / "paddle.yaml").value_or(""), nullptr, false);
+    ASSERT_TRUE(facts.is_object()) << values;
+    EXPECT_EQ(facts["values"], values);
+    EXPECT_EQ(facts["status"], "done");
+    EXPECT_EQ(facts["tensors"].size(), 2U);  // one goes in, one comes out
+    for (const char* file : {"paddle_input.npz", "paddle_output.npz", "torch_output.npz"}) {
+      EXPECT_GT(std::filesystem::file_size(folder / "tensors" / file), 100U) << file;
+    }
   }
 }
 

@@ -75,6 +75,30 @@ def test_the_script_shows_the_fault(folder):
     assert shown == {"paddle.nn.functional.log_softmax", "paddle.nn.functional.silu"}
 
 
+# No graph leads from the result of diag_embed to its input, and fill_diagonal_tensor gives no gradient of y.
+LOST = """\
+paddle.diag_embed(Tensor([1, 8], "float64"))
+paddle.Tensor.fill_diagonal_tensor(Tensor([3, 3], "float32"), Tensor([2], "float32"), -1, 0, 1)
+"""
+
+
+def test_the_script_shows_a_lost_gradient(tmp_path):
+    corpus = tmp_path / "cases.txt"
+    corpus.write_text(LOST)
+    run(tmp_path, corpus, "--values=usual")
+    for each in findings(tmp_path / "run"):
+        script = tmp_path / "script.py"
+        text = assay("finding", tmp_path / "run", each["number"], "--script", script)
+        assert "it exits with 1, so the fault shows" in text, text
+        assert (
+            "got      None"
+            in subprocess.run([PADDLE, script], capture_output=True, text=True, check=False).stdout
+        )
+        script.write_text(script.read_text().replace("got = gradients", "got = outputs or gradients"))
+        assert exit_code(PADDLE, script) == 0
+    assert len(findings(tmp_path / "run")) == 2
+
+
 def exit_code(python, script):
     """Of a script that came to its end: an exception exits with 1, too."""
     done = subprocess.run([python, script], capture_output=True, text=True, check=False)

@@ -226,6 +226,33 @@ TEST(Compare, SettingsThatBearOnVerdictsAreTold) {
               HasSubstr("seed: 0 before, 7 now (other inputs: verdicts may differ"));
 }
 
+TEST(Compare, ShowsTheBuildsOfBothSides) {
+  std::map<std::string, std::string> sides{{"test.lane", "paddle"},
+                                           {"reference.lane", "torch"},
+                                           {"paddle", "3.3.1"},
+                                           {"paddle.build", "3.3.1, commit aaa"},
+                                           {"torch.build", "2.9.0, commit ccc"}};
+  const PastRun past = past_of(after(), sides);
+  sides["paddle.build"] = "3.3.1, commit bbb";
+  const auto now = run_of(after(), sides);
+  const RunComparison comparison = StoredRun::must(compare_runs(now->store(), past, false));
+  EXPECT_THAT(comparison.settings, IsEmpty());
+  EXPECT_THAT(build_lines(comparison),
+              ElementsAre("paddle before: 3.3.1, commit aaa", "paddle now:    3.3.1, commit bbb",
+                          "torch, the same build: 2.9.0, commit ccc"));
+  EXPECT_THAT(comparison_table(comparison), HasSubstr("\n  paddle before: 3.3.1, commit aaa\n"));
+  EXPECT_EQ(comparison_json(comparison)["builds"][0]["now"], "3.3.1, commit bbb");
+}
+
+TEST(Compare, ABaselineThatKeepsNoBuildIsNamed) {
+  const auto now =
+      run_of(after(), {{"test.lane", "paddle"}, {"paddle.build", "3.3.1, commit bbb"}});
+  PastRun past = past_of(after());
+  past.is_baseline = true;
+  EXPECT_THAT(build_lines(StoredRun::must(compare_runs(now->store(), past, false))),
+              ElementsAre("paddle before: (not kept)", "paddle now:    3.3.1, commit bbb"));
+}
+
 TEST(Compare, IdsThatAreMadeInAnotherWayAreRefused) {
   const auto now = run_of(after(), {{"version.canonical", "2"}});
   const auto compared =

@@ -155,5 +155,17 @@ TEST(Markdown, AHugeRunHasAtMostSixtyLines) {
   EXPECT_THAT(rows_of(text)[0], HasSubstr(" repro 'my run' "));
 }
 
+TEST(Markdown, NamesTheBuildsOfBothSides) {
+  StoredRun run;
+  run.add("paddle.f(1)", {});
+  StoredRun::must(run.store().set_property("test.lane", "paddle"));
+  StoredRun::must(run.store().set_property("paddle.build", "3.3.1, commit bbb"));
+  PastRun past = baseline_of();
+  past.properties = {{"paddle.build", "3.3.1, commit aaa"}};
+  EXPECT_THAT(
+      summary_of(run, &past),
+      HasSubstr("- paddle before: 3.3.1, commit aaa\n- paddle now:    3.3.1, commit bbb\n"));
+}
+
 }  // namespace
 }  // namespace assay

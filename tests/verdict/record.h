@@ -18,6 +18,7 @@ struct LaneParts {
   std::string phase;
   std::string error;
   std::vector<std::uint64_t> checksums{7};
+  std::vector<std::vector<double>> values;  // of its inputs, listed; or filled by the default rule
   int signal = 0;
   std::int64_t grown_kb = 0;
   bool oom_killed = false;
@@ -90,6 +91,11 @@ inline flatbuffers::Offset<wire::LaneRecord> add_lane(flatbuffers::FlatBufferBui
   std::vector<flatbuffers::Offset<wire::Filling>> inputs;
   for (const std::uint64_t checksum : lane.checksums) {
     inputs.push_back(wire::CreateFilling(builder, 0, 0, 1, 1, 0, checksum));
+  }
+  if (!lane.values.empty()) inputs.clear();
+  for (const std::vector<double>& values : lane.values) {
+    const auto literal = builder.CreateVector(values);
+    inputs.push_back(wire::CreateFilling(builder, 0, 0, 1, 1, literal, 7));
   }
   const auto name = builder.CreateString(framework);
   const auto phase = builder.CreateString(lane.phase);

@@ -129,7 +129,8 @@ function showFindings(findings) {
   at('finding-count').textContent = `${number(shown.length)} shown`;
   fill('#findings', ['cases', 'outcome', 'API', 'where and how', 'first case', 'last seen'], shown.map(f => [
     { text: number(f.cases), name: 'n' }, { text: f.outcome, name: 'failed' }, f.api,
-    [f.how ? `${f.where}: ${f.how}` : f.where, f.circumstances].filter(Boolean).join('; '), `${f.text} ${f.message}`,
+    [f.how ? `${f.where}: ${f.how}` : f.where, f.circumstances].filter(Boolean).join('; '),
+    `${f.text} ${f.message}${f.inputs ? `; with ${f.inputs}` : ''}`,
     { text: f.last_ms > 0 ? new Date(f.last_ms).toLocaleString() : '', name: 'soft' }]));
 }
 
