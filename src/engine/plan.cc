@@ -50,7 +50,7 @@ class Planner {
         seen_.empty()) {
       return usage_error("no cases: the given files and configs have none");
     }
-    if (config_.filter && !config_.only && totals.planned + totals.earlier == 0) {
+    if (config_.sources.filter && !config_.sources.only && totals.planned + totals.earlier == 0) {
       return usage_error("no case matches -k: `-k EXPR` takes parts of API names");
     }
     return {};

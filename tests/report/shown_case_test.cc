@@ -170,7 +170,7 @@ TEST(FaultElement, FindingsAndJunitHaveIt) {
   const std::filesystem::path file = run.folder() / "junit.xml";
   StoredRun::must(write_junit(run.store(), {}, file));
   const std::string junit = StoredRun::must(read_file(file));
-  EXPECT_THAT(junit, HasSubstr("got       25.000000000000004\nexpected  26\n"));
+  EXPECT_THAT(junit, HasSubstr("got       25.000000000000004&#10;expected  26&#10;"));
   EXPECT_THAT(junit, HasSubstr("input     x0 float64[2, 3] at [1, 1]: 5.0"));
 }
 
