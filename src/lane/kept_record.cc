@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <sstream>
 #include <thread>
@@ -54,12 +53,18 @@ void forget_killed(const fs::path& folder) {
     const Fd file(::open(entry.path().c_str(), kFlags));
     if (!file || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) continue;  // a run is using it
     const auto record = read_kept_record(entry.path());
-    const bool runs = record && (::kill(record->pid, 0) == 0 || errno != ESRCH);
-    if (!runs) fs::remove(entry.path(), error);
+    const char state = record ? process_state(record->pid) : 0;
+    if (state == 0 || state == 'Z') fs::remove(entry.path(), error);
   }
 }
 
 }  // namespace
+
+char process_state(pid_t pid) {
+  const std::string stat = read_file(fmt::format("/proc/{}/stat", pid)).value_or("");
+  const std::size_t name_end = stat.rfind(')');
+  return name_end != std::string::npos && name_end + 2 < stat.size() ? stat[name_end + 2] : 0;
+}
 
 std::optional<KeptRecord> read_kept_record(const fs::path& file) {
   const auto text = read_file(file);

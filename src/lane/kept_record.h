@@ -22,6 +22,10 @@ struct KeptRecord {
   bool ready = false;  // it has imported its framework, and answers at once
 };
 
+// The letter of the process's state, such as 'T' (stopped) or 'Z' (ended, not reaped); 0: there is
+// no such process.
+char process_state(pid_t pid);
+
 // What the file says; nullopt for a file without a record.
 std::optional<KeptRecord> read_kept_record(const std::filesystem::path& file);
 

@@ -87,10 +87,8 @@ std::string address_of(const std::string& secret) { return "assay-kept-" + secre
 
 // A stopped process answers nothing, and may stay so for ever.
 bool is_stopped(pid_t pid) {
-  const std::string stat = read_file(fmt::format("/proc/{}/stat", pid)).value_or("");
-  const std::size_t name_end = stat.rfind(')');
-  return name_end != std::string::npos && name_end + 2 < stat.size() &&
-         (stat[name_end + 2] == 'T' || stat[name_end + 2] == 't');
+  const char state = process_state(pid);
+  return state == 'T' || state == 't';
 }
 
 // Connects to the server of the record, or starts one and writes its record.
