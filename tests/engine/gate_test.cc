@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
 #include "cli.h"
 

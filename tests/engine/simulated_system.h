@@ -103,7 +103,7 @@ class SimulatedSystem {
   int next_pid_ = 5'000'000;     // above any real one
   std::deque<Fd> pipe_writers_;  // of the last pipes, for the process that is started next
   Fd socket_peer_;
-  std::map<int, void*> watched_;  // what epoll reports for a descriptor
+  std::map<int, void*> watched_;       // what epoll reports for a descriptor
   std::map<int, std::uint32_t> late_;  // events that nobody has seen yet, by descriptor
   std::uint64_t calls_ = 0;
   std::optional<std::string> wrong_;
