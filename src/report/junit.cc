@@ -98,6 +98,7 @@ class JunitWriter {
   // Adds the elements of listed failures to their test cases.
   Status add_elements(RunReader& run, std::uint64_t seed) {
     std::vector<std::uint64_t> ids;
+    ids.reserve(failures_.size());
     for (const auto& [id, testcase] : failures_) ids.push_back(id);
     return each_with_lanes(run, ids, [&](const FinishedCase& each, const wire::Record& record) {
       auto element = element_of(each.text, each.id, seed, record, each.verdict.fault());

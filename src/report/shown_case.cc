@@ -21,9 +21,9 @@ namespace {
 using nlohmann::json;
 using Properties = std::map<std::string, std::string>;
 
-constexpr int kVersion = 1;
+constexpr int kShownVersion = 1;
 
-std::string property(const Properties& properties, const std::string& key) {
+std::string kept_property(const Properties& properties, const std::string& key) {
   const auto found = properties.find(key);
   return found == properties.end() ? std::string() : found->second;
 }
@@ -32,14 +32,14 @@ std::string property(const Properties& properties, const std::string& key) {
 json lanes_json(const Properties& properties) {
   json lanes = json::array();
   for (const std::string role : {"test", "reference"}) {
-    const std::string label = property(properties, role + ".lane");
+    const std::string label = kept_property(properties, role + ".lane");
     if (label.empty()) continue;
     lanes.push_back({{"role", role},
                      {"lane", label},
-                     {"framework", property(properties, role + ".framework")},
+                     {"framework", kept_property(properties, role + ".framework")},
                      {"build", build_of(properties, label)},
-                     {"device", property(properties, role + ".device")},
-                     {"execution", property(properties, role + ".execution")}});
+                     {"device", kept_property(properties, role + ".device")},
+                     {"execution", kept_property(properties, role + ".execution")}});
   }
   return lanes;
 }
@@ -70,7 +70,7 @@ json trials_json(const wire::Record& record) {
   for (const wire::Trial* trial : *record.trials()) {
     if (is_mutant(*trial)) continue;
     json shown = {{"values", text(trial->values())}, {"lanes", json::array()}};
-    if (is_skipped(*trial)) shown["skipped"] = text(trial->skipped());
+    if (assay::is_skipped(*trial)) shown["skipped"] = text(trial->skipped());
     for (const wire::LaneRecord* lane : *trial->lanes())
       shown["lanes"].push_back(ending_json(*lane));
     trials.push_back(std::move(shown));
@@ -186,7 +186,7 @@ Result<ShownCase> shown_case(const Properties& properties, const FoundCase& foun
   const Verdict& verdict = found.verdict;
   const std::string id = format_case_id(found.id);
   ShownCase shown;
-  shown.json = {{"version", kVersion},
+  shown.json = {{"version", kShownVersion},
                 {"id", id},
                 {"case", found.text},
                 {"finished", found.finished},
@@ -197,7 +197,7 @@ Result<ShownCase> shown_case(const Properties& properties, const FoundCase& foun
                 {"rerun", rerun_command(found.text, properties)}};
   if (!found.finished) return shown;
   shown.json["outcome"] = name(verdict.outcome);
-  shown.json["meaning"] = meaning_in(property(properties, "mode"), verdict.outcome);
+  shown.json["meaning"] = meaning_in(kept_property(properties, "mode"), verdict.outcome);
   shown.json["flags"] = describe_flags(verdict.flags);
   shown.json["message"] = verdict.message;
   shown.json["attempts"] = found.attempts;

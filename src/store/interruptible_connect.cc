@@ -4,8 +4,8 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <pqxx/except>
@@ -31,7 +31,8 @@ std::optional<std::chrono::seconds> time_limit(PGconn* connection) {
     if (at->val == nullptr) continue;
     const std::string_view key = at->keyword;
     const std::string_view value = at->val;
-    if (key == "connect_timeout") seconds = std::atoi(at->val);
+    if (key == "connect_timeout")
+      std::from_chars(value.data(), value.data() + value.size(), seconds);
     if (key == "host" || key == "hostaddr") {
       hosts = std::max(hosts, 1 + std::count(value.begin(), value.end(), ','));
     }
