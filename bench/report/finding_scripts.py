@@ -46,9 +46,11 @@ def outcome(run: pathlib.Path, number: int, script: pathlib.Path) -> tuple[str, 
     source = script.read_text()
     if not (fixed := healthy(source)):
         return "shows", ""
-    mended = script.with_suffix(".healthy.py")
-    mended.write_text(fixed)
-    code = subprocess.run([python_of(source), mended], capture_output=True, text=True, check=False).returncode
+    fixed_script = script.with_suffix(".healthy.py")
+    fixed_script.write_text(fixed)
+    code = subprocess.run(
+        [python_of(source), fixed_script], capture_output=True, text=True, check=False
+    ).returncode
     return ("shows, healthy 0", "") if code == 0 else ("healthy is not 0", f"exits with {code}")
 
 

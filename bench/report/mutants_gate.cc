@@ -2,7 +2,7 @@
 // a build that breaks one case, against a baseline of the build without faults.
 //
 //   build/release/bin/assay mutate --api_config_file=cases.txt --log_dir=out
-//   build/release/bin/mutants_gate out
+//   build/release/bench/report/mutants_gate out
 
 #include <fmt/format.h>
 
@@ -41,7 +41,7 @@ struct KilledMutant {
   Verdict verdict;
 };
 
-// A run in memory, of which one case may have another verdict.
+// A run in memory. The verdict of one case can be replaced.
 class RunInMemory final : public RunReader {
  public:
   explicit RunInMemory(Properties properties) : properties_(std::move(properties)) {}

@@ -47,7 +47,7 @@ Verb add_show_verb(CLI::App& parent) {
   app->add_option("DIR", options->run, "The run's folder (--log_dir), or postgresql://… (--store)")
       ->required();
   app->add_option("ID", options->wanted,
-                  "The case: its id or the beginning of it, or its text or a part of that")
+                  "The case: its id or text, or a part of either (of an id: the first digits)")
       ->required();
   app->add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return run_show(*options); }};

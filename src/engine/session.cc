@@ -320,7 +320,7 @@ void Session::sweep() {
   if (sweeping_) sweeping_ = !sweep_orphans().all_gone;
 }
 
-// Says what a machine keeps that nobody can end.
+// Ends what cases have left running, and reports what does not end within a second.
 void Session::sweep_at_end() {
   const std::int64_t until = monotonic_ns() + kSweepNs;
   OrphanSweep sweep = sweep_orphans();

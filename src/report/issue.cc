@@ -98,9 +98,8 @@ Result<Issue> write_issue(const Properties& properties, const Finding& finding,
   } else {
     issue.why = script.error().message;
     issue.text += fmt::format(
-        "There is no short script: {}. `assay shrink` may find a smaller case; `assay repro` "
-        "writes "
-        "a longer script.\n\n",
+        "There is no short script: {}. `assay shrink` may find a smaller case; "
+        "`assay repro` writes a longer script.\n\n",
         issue.why);
   }
   issue.text += fmt::format("- got: {}\n- source of the expected result: {}\n", verdict.message,

@@ -175,10 +175,9 @@ class ScriptWriter {
     }
     body(fmt::format("outputs, upstream = [{}], [{}]", fmt::join(outputs, ", "),
                      fmt::join(upstream, ", ")));
-    const std::string gradients = fmt::format(
-        "gradients = {}(outputs, [{}], upstream, "
-        "allow_unused=True)",
-        dialect_.gradients, fmt::join(leaves_, ", "));
+    const std::string gradients =
+        fmt::format("gradients = {}(outputs, [{}], upstream, allow_unused=True)",
+                    dialect_.gradients, fmt::join(leaves_, ", "));
     // The framework refuses to differentiate outputs that depend on no input.
     if ((fault_.kinds & kStructure) == 0) {
       body(gradients);

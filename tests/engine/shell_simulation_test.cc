@@ -16,11 +16,6 @@
 namespace assay::testing {
 namespace {
 
-std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
 TEST(ShellSimulation, EveryCaseEndsOnceAndEverySessionEnds) {
   std::string folder = std::filesystem::temp_directory_path() / "assay-shell-XXXXXX";
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);

@@ -13,11 +13,6 @@
 namespace assay::testing {
 namespace {
 
-std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
 TEST(Simulation, EveryCaseEndsOnceAndEveryRunEnds) {
   const std::uint64_t schedules = number_from("ASSAY_SCHEDULES", 100'000);
   const std::uint64_t first = number_from("ASSAY_FIRST_SEED", 0);
