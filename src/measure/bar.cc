@@ -23,6 +23,8 @@ struct Format {
   double smallest_normal = 0;
   double floor = 0;  // the largest error by underflow
   double largest = 0;
+  // float16 and bfloat16, whose sums are computed in float32.
+  bool is_half() const { return mantissa == 7 || mantissa == 10; }
 };
 
 template <typename Part>
@@ -138,7 +140,7 @@ class Bar {
   Bar(const BarInput& input, double scale)
       : input_(input),
         format_(format_of(input.dtype)),
-        root_(std::sqrt(std::max(1.0, input.terms))) {
+        root_(format_.is_half() ? 1 : std::sqrt(std::max(1.0, input.terms))) {
     // The truth of a float64 result is not more precise than the result, so its error is of the
     // order of the scale. The truth of a single element does not depend on the scale.
     const bool alone = input.terms <= 1 && input.scale_floor == 0;
