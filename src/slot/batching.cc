@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "slot/mutants.h"
-#include "slot/record.h"
 #include "slot/timing.h"
 #include "wire/settings.h"
 
@@ -84,10 +83,8 @@ std::vector<wire::JobT> Batching::trials_of(const std::vector<wire::JobT>& batch
     for (const std::string& mutant : mutants_of(config_.settings, job.test_case.id)) {
       for (const std::string& values : regimes_) {
         const bool usual = values == wire::kUsualValues;
-        // Cases below kMostElements fit; lanes skip the others by themselves. Constant values are
-        // for long sums.
-        const std::uint64_t most = values == wire::kConstantValues ? kMostForTruth : kBatchBytes;
-        if (!usual && job.test_case.bytes > most) continue;
+        // Cases below kMostElements fit; lanes skip the others by themselves.
+        if (!usual && job.test_case.bytes > kBatchBytes) continue;
         wire::JobT& trial = trials.emplace_back(job);
         trial.trial.values = values;
         trial.trial.mutant = mutant;

@@ -12,10 +12,6 @@
 
 namespace assay {
 
-// Bytes of one lane for a case. The truth of larger cases costs more than it tells: they test
-// sizes, not values.
-inline constexpr std::uint64_t kMostForTruth = std::uint64_t{1} << 26;
-
 // A lane with a timed case, over all turns.
 struct TimedLane {
   Ending first;  // has the inputs' fillings

@@ -11,8 +11,6 @@ namespace assay::wire {
 
 // The value regime that every case runs under.
 inline constexpr std::string_view kUsualValues = "usual";
-// One number everywhere, which large cases run too.
-inline constexpr std::string_view kConstantValues = "constant";
 
 struct JobT {
   CaseT test_case;
