@@ -152,7 +152,8 @@ class Bar {
     is_complex_ = input.dtype == DType::complex64 || input.dtype == DType::complex128;
     direct_ = input.terms < 1;
     // With a scale floor, the scale of the result shows whether terms cancel.
-    few_ = input.terms <= 1 || (input.terms <= kFewTerms && input.scale_floor > 0);
+    const bool few_terms = input.terms <= kFewTerms || format_.is_half();
+    few_ = input.terms <= 1 || (few_terms && input.scale_floor > 0);
     // A larger move is a jump (half of the digits at once), not conditioning. For whole numbers
     // every move is a jump.
     jump_ = format_.real ? scale * std::sqrt(std::ldexp(1, -format_.mantissa)) : 0;

@@ -11,7 +11,7 @@
 // SIAM J. Sci. Comput. 41(5), 2019).
 //
 // Half precision has no root: kernels add up in float32 and round the sum once. Half-precision
-// steps before and after the sum count as conditioning.
+// steps before and after the sum count as conditioning, and the sum as few roundings.
 //
 // A result of few roundings has a smaller bar: three quarters of the largest of these, instead of
 // their sum. Such are results of few terms, and results of exact inputs for which the reference

@@ -30,7 +30,23 @@ def added_in_bfloat16(x, axis):
     for column in paddle.unbind(columns, 1):
         total = (total + column).astype("bfloat16").astype("float32")
     right = paddle.sum(x, axis)
-    return right + (total.astype("bfloat16") - right.detach())
+    right = right.astype("float32")
+    return (total + (right - right.detach())).astype("bfloat16")
+
+
+def times(factor):
+    """The identity, whose gradient is multiplied."""
+
+    class Times(paddle.autograd.PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            return paddle.assign(x)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return (gradient.astype("float32") * factor).astype(gradient.dtype)
+
+    return Times
 
 
 def gradient_of(position, factor):
@@ -39,8 +55,7 @@ def gradient_of(position, factor):
     def of(right):
         def wrong(*args, **kwargs):
             args = list(args)
-            x = args[position]
-            args[position] = x.detach() + (x - x.detach()) * factor
+            args[position] = times(factor).apply(args[position])
             return right(*args, **kwargs)
 
         return wrong
@@ -140,14 +155,14 @@ CASES = {
     "paddle.expand(Tensor([1, 8],'bfloat16'), list[3000, 8])": gradient_of(0, 1.06),
     "paddle.multiply(Tensor([3000, 8],'bfloat16'), Tensor([8],'bfloat16'))": gradient_of(1, 1.06),
     # Long sums.
-    "paddle.sum(Tensor([1000, 1000],'float32'))": instead(one_by_one),
+    "paddle.Tensor.sum(Tensor([300, 300],'float32'))": instead(one_by_one),
     # What matters is drawn on purpose.
     "paddle.gather(Tensor([3000, 2],'float32'), Tensor([5],'int64'))": last_lost(3000),
     "paddle.index_select(Tensor([3000, 2],'float32'), Tensor([5],'int64'))": last_lost(3000),
     "paddle.nn.functional.embedding(Tensor([6],'int64'), Tensor([3000, 2],'float32'))":
         lambda right: lambda index, weight:
             right(paddle.where(index == 0, paddle.ones_like(index), index), weight),
-    "paddle.nn.functional.cross_entropy(Tensor([6, 100],'float32'), Tensor([6],'int64'))": first_class_lost,
+    "paddle.nn.functional.nll_loss(Tensor([6, 100],'float32'), Tensor([6],'int64'))": first_class_lost,
     "paddle.all(Tensor([6, 40],'bool'), 1)": then(lambda y: paddle.zeros_like(y)),
     "paddle.signbit(Tensor([9],'float32'))": instead(lambda x: x < 0),
     "paddle.argsort(Tensor([12],'float32'), stable=True)": ties_reversed,
