@@ -64,4 +64,15 @@ def bits_of(law: Law) -> float:
         return 4.0 * count * all(each > 0 for each in law.parameters[1:] if isinstance(each, int | float))
     if law.kind in ("exponential", "gamma"):
         return 4.0 * count
+    if law.kind == "bernoulli":
+        return _bits_of_choices(law.parameters[0], count)
     return 0.0
+
+
+def _bits_of_choices(share: Any, count: int) -> float:
+    """The bits in `count` draws that are 1 with this probability, a number or a tensor."""
+    if isinstance(share, int | float):
+        likelier = max(share, 1 - share)
+        return -count * log(likelier, 2) if likelier < 1 else 0.0
+    likelier = torch.maximum(share, 1 - share).double().clamp(0.5, 1)
+    return float(-torch.log2(likelier).sum())

@@ -61,6 +61,9 @@ def test_what_a_generator_does_is_found(kind, expected):
         (laws.permutation(20, "int64"), False),
         (laws.permutation(30, "int64"), True),
         (laws.bernoulli_draw(0.0, (10**4,), "float32"), False),
+        (laws.bernoulli_draw(0.5, (63,), "float32"), False),
+        (laws.bernoulli_draw(0.5, (64,), "float32"), True),
+        (laws.bernoulli_draw(0.99, (1000,), "float32"), False),
     ],
 )
 def test_draws_that_may_be_equal_by_chance_need_not_differ(law, surely):
