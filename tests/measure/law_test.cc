@@ -547,7 +547,7 @@ TEST(Equal, RowsAreFound) {
 }
 
 TEST(Groups, OfSimilarParametersHaveTheirOwnMean) {
-  constexpr std::size_t kCount = 100'000;
+  constexpr std::size_t kCount = 250'000;
   std::vector<double> rates(kCount);
   for (std::size_t i = 0; i < kCount; ++i) rates[i] = 0.5 + 4.5 * static_cast<double>(i) / kCount;
   for (unsigned seed = 0; seed < 20; ++seed) {
