@@ -4,9 +4,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from assay import redraw
 from assay.execution import Execution
 from assay.frameworks import Framework, missing
 from assay.handover import HandOver
+from assay.ignored import ignored_by
 from assay.inputs import GIANT, LARGE_INPUT, CaseInputs
 from assay.laws import Law
 from assay.layers import LAYER
@@ -119,6 +121,8 @@ class Call(CaseInputs):
         if (job.construction is not None) != bool(entry is not None and entry.kind):
             refuse(f"{job.api}: write a layer as API(…)(…), and a function as API(…)")
         self._name_arguments()
+        if entry is not None and job.lane.reference_functions and (reason := ignored_by(entry, self.named)):
+            raise Stop(UNSUPPORTED, reason)
         skip = None if self.foreseen else skip_of(entry, self.named, job.values)
         if skip is not None:
             raise Stop(SKIPPED, skip.reason)
@@ -128,8 +132,11 @@ class Call(CaseInputs):
         """The function as the case calls it, and its arguments."""
         job, entry = self.job, self.entry
         self.framework.seed(job.seed)
-        construction = self._construction()
-        args, kwargs = self._arguments()
+        try:
+            construction = self._construction()
+            args, kwargs = self._arguments()
+        except ValueError as error:  # of a rule: the case says nothing about the API
+            raise Stop(UNSUPPORTED, f"assay cannot make the inputs: {error}") from error
         if construction is not None:
             function = self._made(function, *construction)
             if entry.kind == LAYER:
@@ -164,6 +171,8 @@ class Call(CaseInputs):
             for position, (path, value) in enumerate(self._handed_over(leaves, gradients=False))
         ]
         self._note_overwritten()
+        if redraw.wanted(entry, self.job):
+            self.outputs += self._redrawn(results, lambda: self._forward(function, args, kwargs))
         self._enter("backward", stage="build")
         gradients = self._handed_over(self._backward(leaves), gradients=True)
         self._enter("backward", stage="copy")
@@ -175,6 +184,14 @@ class Call(CaseInputs):
             bar = partial(bar, upstream=UPSTREAM)
         self.gradients = [self.hand_over.leaf(name, value, "value", bar) for name, value in gradients]
         self.let_go()
+
+    def _redrawn(self, results: Any, draw: Callable[[], Any]) -> list[Leaf]:
+        """Whether the draws follow the seed (assay.redraw)."""
+        if self.job.lane.reference_functions:
+            leaves = redraw.stated(results, bool(self.named.get("seed")))
+        else:
+            leaves = redraw.found(self.framework, self.job, results, draw)
+        return [self.hand_over.leaf(path, value, "value") for path, value in leaves]
 
     def _bound_memory(self) -> None:
         """Makes allocations that are too large for the machine fail. The lane lifts the limit afterwards."""

@@ -11,7 +11,7 @@ from assay.regimes import FORWARD_ONLY, fill_of, is_free, specs_in
 from assay.registry import REGISTRY
 from assay.rules import Literal, ask
 from assay.spec import FLOATING, DtypeName, PlaceName, TensorSpec
-from assay.wire import CODES, DIFFERENTIABLE, Job, refuse
+from assay.wire import CODES, DIFFERENTIABLE, UNSUPPORTED, Job, Stop, refuse
 
 LARGE_INPUT = 1 << 20  # elements; smaller tensors reuse warm memory
 # A case with this many input elements may need more memory than the machine has.
@@ -73,8 +73,8 @@ class CaseInputs:
         return positional, {name: build(value, name, name) for name, value in kwargs.items()}
 
     def _made(self, make: Callable[..., Any], args: list[Any], kwargs: Any) -> Callable[..., Any]:
-        """The case's layer as a function; its parameters are filled and differentiated by. Raises ValueError
-        if the framework's layer has other parameters."""
+        """The case's layer as a function; its parameters are filled and differentiated by. Raises Stop with
+        UNSUPPORTED if the framework's layer has other parameters."""
         job, entry = self.job, self.entry
         made = entry.call(*args, **kwargs)
         if entry.kind == OPTIMIZER:
@@ -88,12 +88,14 @@ class CaseInputs:
         parameters = {}
         for place, (name, shape) in enumerate(sorted(made.parameters.items())):
             if layer is not None and (name not in found or tuple(found[name].shape) != tuple(shape)):
-                raise ValueError(f"the framework's layer has no parameter {name} of shape {list(shape)}")
+                raise Stop(
+                    UNSUPPORTED, f"the framework's layer has no parameter {name} of shape {list(shape)}"
+                )
             self._grad_wanted = of_case and name not in (*made.state, *made.constants)
             spec = TensorSpec(tuple(shape), made.dtype, job.tensors + place)
             parameters[name] = self._tensor(spec, name, name, found.get(name))
         if left := set(found) - set(made.parameters):
-            raise ValueError(f"the reference lacks parameters of the layer: {', '.join(sorted(left))}")
+            raise Stop(UNSUPPORTED, f"the reference lacks parameters of the layer: {', '.join(sorted(left))}")
         if layer is None:
             return self._with_state(lambda *inputs, **named: made.call(parameters, *inputs, **named), made)
         if not made.state:

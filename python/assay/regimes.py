@@ -5,8 +5,10 @@
     nan       NaN in some rows
     infinity  infinities of one or both signs in some rows
     bulk      only -inf: the result of a reduction over it
-    exact     halves and small integers, with zeros and ties; for integer dtypes few numbers
+    exact     halves and small integers, with zeros and ties; for integer dtypes few numbers; masks have
+              full and empty rows
     layout    the usual values in non-contiguous tensors
+    constant  one number that no dtype holds exactly, everywhere, for long sums
 
 An argument follows a regime only as far as its rule leaves it free. Indices, shapes, labels, boxes,
 structured matrices and listed values keep their rule; positive values stay positive, and shares stay within
@@ -24,10 +26,11 @@ from typing import Any, NamedTuple
 from assay.results import SEQUENCE
 from assay.rules import (
     CONSTANT,
+    CORNERS,
     DISTINCT,
-    HALVES,
     INTEGERS,
     MAGNITUDES,
+    ROWS,
     UNIFORM,
     WITH_INFINITY,
     WITH_NAN,
@@ -41,7 +44,8 @@ from assay.spec import COMPLEX, FLOATING, INTEGER, TensorSpec
 
 USUAL = "usual"
 # Regimes that compare results only: derivatives are undefined at NaN and infinity.
-FORWARD_ONLY = frozenset({"nan", "infinity", "bulk"})
+FORWARD_ONLY = frozenset({"nan", "infinity", "bulk", "constant"})
+SAME = "constant"
 
 HUGE = 1.7e308
 NORMAL = 0.0  # the smallest normal number of the dtype
@@ -75,6 +79,10 @@ class Traits(NamedTuple):
     # A function of one real number that is accurate to a few ulps everywhere. Neither conditioning nor the
     # floor widens the bar of a result.
     direct: bool = False
+    # Results are long sums that blocks add up, so their error does not grow with the terms.
+    blocked: bool = False
+    # Half precision is computed in float32 from the inputs to the result.
+    in_float32: bool = False
     without: Mapping[str, str] = {}  # by regime: the reason why nothing is judged
 
 
@@ -114,10 +122,10 @@ TRAITS: dict[str, Traits] = {
     "embedding": Traits(EVERYTHING, False, without=_ELEMENTS),
     "inspection": Traits(EVERYTHING, False, without=_ELEMENTS),
     "methods": Traits(EVERYTHING, False, without=_ELEMENTS),
-    "reduction": Traits(rows=True),
+    "reduction": Traits(rows=True, blocked=True, in_float32=True),
     "statistics": Traits(without={"exact": _TIES}),
     "cumulative": Traits(),
-    "norms": Traits(),
+    "norms": Traits(blocked=True, in_float32=True),
     "sorting": Traits(
         EVERYTHING,
         False,
@@ -129,13 +137,13 @@ TRAITS: dict[str, Traits] = {
             "bulk": "all elements are equal, so their order is not specified",
         },
     ),
-    "loss": Traits(near_one=1.0, without=_FINITE),
-    "classification": Traits(near_one=1.0, without=_FINITE),
-    "normalization": Traits(near_one=1.0, without=_FINITE),
-    "products": Traits(products=True, without=_FINITE),
-    "convolution": Traits(chained=True, without=_FINITE),
-    "pooling": Traits(exact_sums=True, without=_FINITE),
-    "adaptive_pooling": Traits(exact_sums=True, without=_FINITE),
+    "loss": Traits(near_one=1.0, blocked=True, without=_FINITE),
+    "classification": Traits(near_one=1.0, in_float32=True, without=_FINITE),
+    "normalization": Traits(near_one=1.0, in_float32=True, without=_FINITE),
+    "products": Traits(products=True, in_float32=True, without=_FINITE),
+    "convolution": Traits(chained=True, in_float32=True, without=_FINITE),
+    "pooling": Traits(exact_sums=True, blocked=True, in_float32=True, without=_FINITE),
+    "adaptive_pooling": Traits(exact_sums=True, blocked=True, in_float32=True, without=_FINITE),
     "resize": Traits(coordinates=True, without={**_FINITE, **_ROUNDED_COORDINATES}),
     "detection": Traits(coordinates=True, without=_COORDINATES),
     "sparse": Traits(
@@ -152,7 +160,9 @@ SORTS = MOVES | {"without": TRAITS["sorting"].without}
 DRAWN = _DRAWS
 # Families whose behaviour at the edges has not been specified.
 _UNSEEN = "this family's behaviour under this regime has not been specified"
-OTHERS = Traits(near_one=1.0, without={name: _UNSEEN for name in REGIMES if name not in (USUAL, "layout")})
+OTHERS = Traits(
+    near_one=1.0, without={name: _UNSEEN for name in REGIMES if name not in (USUAL, "layout", SAME)}
+)
 # Families without exponentials.
 _BUT_EXACT = {name: reason for name, reason in OTHERS.without.items() if name != "exact"}
 TRAITS |= dict.fromkeys(("fourier", "graph", "sparse_images"), Traits(without=_BUT_EXACT))
@@ -170,6 +180,11 @@ TRAITS |= dict.fromkeys(
     ),
     OTHERS._replace(chained=True),
 )
+# Fewer terms than this do not show how a sum is added up.
+FEWEST_OF_A_LONG_SUM = 4096
+# Blocks of this many terms are added one after the other. With one value everywhere the roundings of a
+# block have one direction, so its error grows with the length of the block instead of its root.
+BLOCK = FEWEST_OF_A_LONG_SUM
 # A number of terms below one means that conditioning does not widen the bar (measure/bar.cc).
 DIRECT = 0.0
 
@@ -227,7 +242,9 @@ def skip_of(entry: Any, named: Mapping[str, Any], regime: str, tensors: Tensors 
         return Skip(undefined)
     tensors = tensors or Tensors(entry, named)
     specs = tensors.specs
-    if not specs or tensors.elements > MOST_ELEMENTS:
+    if regime == SAME and (not traits_of(entry).blocked or tensors.elements < FEWEST_OF_A_LONG_SUM):
+        return Skip("")
+    if not specs or tensors.elements > MOST_ELEMENTS and regime != SAME:
         return Skip("")
     if regime in FORWARD_ONLY and any(spec.dtype in COMPLEX for spec in specs):
         return Skip("the result for complex numbers with a NaN or infinite part is not specified")
@@ -296,6 +313,8 @@ def changed_by(
         if not is_free(usual) or spec.dtype.startswith("float8"):
             return usual
         return change(usual or Fill(UNIFORM, -0.5, 0.5, 0), spec, traits_of(entry))
+    if usual is None and spec.dtype == "bool" and regime == "exact" and spec.ndim > 1:
+        return Fill(ROWS, 0.0, 2.0, row_of(spec))
     if usual is None and spec.dtype in INTEGER:
         return whole_change(spec, regime, traits_of(entry))
     return usual
@@ -357,7 +376,15 @@ def exact(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
     signs = signs_of(fill)
     if signs == SHARE or fill.high <= 0:
         return fill
-    return Fill(HALVES, -3.0, 3.5, 0) if signs == BOTH else Fill(HALVES, max(0.5, fill.low), 4.0, 0)
+    low, high = (-3.0, 3.5) if signs == BOTH else (max(0.5, fill.low), 4.0)
+    return Fill(CORNERS, low, high, spec.size)
+
+
+def constant(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
+    """The fill under `constant`: another number for each of three arguments."""
+    share = 0.6 + 0.1 * (spec.index % 3)
+    value = fill.low + share * (fill.high - fill.low)
+    return Fill(CONSTANT, value, value, 0)
 
 
 def whole_change(spec: TensorSpec, regime: str, traits: Traits) -> Fill | None:
@@ -379,6 +406,7 @@ CHANGES: dict[str, Change] = {
     "infinity": infinity,
     "bulk": bulk,
     "exact": exact,
+    SAME: constant,
 }
 
 
@@ -425,6 +453,8 @@ def bar_of(
     alone = terms <= 1 and not traits.sums and bool(inputs.sizes)  # elementwise
     if traits.exact_sums and regime == "exact" and not inputs.half and not upstream:
         terms = DIRECT
+    if regime == SAME:
+        terms = min(max(terms, FEW_TERMS + 1.0), float(BLOCK))
     if traits.coordinates:
         scale = said_of(
             None if traits.coordinates is True else traits.coordinates, inputs, float(inputs.longest)

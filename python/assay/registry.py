@@ -72,6 +72,7 @@ class Api:
     updates: tuple[str, ...] = ()
     traits: Mapping[str, Any] = field(default_factory=dict)
     accommodates: tuple[Accommodation, ...] = ()
+    ignores: Mapping[str, str] = field(default_factory=dict)
 
 
 class Registry(dict[str, Api]):
@@ -82,6 +83,7 @@ class Registry(dict[str, Api]):
         self._aliases: list[tuple[str, str, str]] = []
         self._likenesses: list[tuple[str, str]] = []
         self._reasons: list[tuple[str, str]] = []
+        self._ignored: list[tuple[str, Mapping[str, str]]] = []
 
     def alias(self, of: str, names: str, changes: str = "") -> None:
         """More names of a registered API; they take effect in `settle`."""
@@ -90,6 +92,11 @@ class Registry(dict[str, Api]):
     def no_gradient(self, reason: str, names: str) -> None:
         """The reason why gradients of these APIs are not compared; it takes effect in `settle`."""
         self._reasons += [(name, reason) for name in names.split()]
+
+    def ignores(self, reason: str, parameters: str, names: str) -> None:
+        """References of these APIs do not read these parameters (assay.ignored); takes effect in `settle`."""
+        reasons = dict.fromkeys(parameters.split(), reason)
+        self._ignored += [(name, reasons) for name in names.split()]
 
     def settle(self) -> None:
         """Applies aliases, likenesses and reasons after all family files are loaded."""
@@ -116,6 +123,9 @@ class Registry(dict[str, Api]):
                 raise ValueError(f"{name}: has a reason for no gradient, but its gradient is compared")
             self[name] = replace(self[name], no_gradient=reason)
         self._reasons.clear()
+        for name, reasons in self._ignored:
+            self[name] = replace(self[name], ignores={**self[name].ignores, **reasons})
+        self._ignored.clear()
 
     def api(self, *names: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """A decorator that registers a function as the reference of `names`. Options, all of them optional:
@@ -137,6 +147,8 @@ class Registry(dict[str, Api]):
         reference changes them too, and their values after the call are compared.
         traits: fields of regimes.Traits in which the API differs from its family.
         accommodates: known deviations (assay.accommodations).
+        ignores: by parameter that the reference does not read, the reason (assay.ignored). A case with
+        another value than the default is unsupported.
         rules: value rules of parameters whose names are options.
         signature: the tested framework's signature as text (see `same`), for a function that names only the
         parameters that it needs.
@@ -226,7 +238,7 @@ class Registry(dict[str, Api]):
 
 
 # Options of Registry.api that are stored as they are.
-_OPTIONS = frozenset({"grad", "skip", "shown", "undefined", "regimes", "traits", "kind", "inputs"})
+_OPTIONS = frozenset({"grad", "skip", "shown", "undefined", "regimes", "traits", "kind", "inputs", "ignores"})
 
 
 def _caller() -> str:
@@ -311,6 +323,7 @@ def _naming(function: Callable[..., Any], text: str) -> Callable[..., Any]:
         return function(**{name: given[name] for name in named})
 
     call.__signature__ = signature
+    call.reads = function
     return call
 
 
@@ -328,6 +341,7 @@ def _by_position(path: str, text: str) -> Callable[..., Any]:
         return found[0](*[given[name] for name in passed])
 
     call.__signature__ = signature
+    call.reads = passed
     return call
 
 
@@ -340,6 +354,7 @@ def _attribute(root: Any, path: str) -> Any:
 REGISTRY = Registry()
 api = REGISTRY.api
 alias = REGISTRY.alias
+ignores = REGISTRY.ignores
 layer = REGISTRY.layer
 no_gradient = REGISTRY.no_gradient
 same = REGISTRY.same

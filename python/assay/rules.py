@@ -19,12 +19,16 @@ from typing import Any, NamedTuple
 from assay.shared import (  # noqa: F401
     BOXES,
     CONSTANT,
+    CORNERS,
     DISTINCT,
+    ENDS,
     HALVES,
     INCREASING,
     INTEGERS,
     MAGNITUDES,
+    MOST_ELEMENTS,
     POSITIVE_DEFINITE,
+    ROWS,
     SYMMETRIC,
     UNIFORM,
     WITH_INFINITY,
@@ -75,8 +79,9 @@ def positive(low: Bound = 0.1, high: Bound = 1.1) -> Rule:
 
 
 def integers(low: Bound, high: Bound) -> Rule:
-    """Integers in [low, high), as in range(); also in a floating dtype."""
-    return Rule(INTEGERS, low, high)
+    """Integers in [low, high), as in range(); also in a floating dtype. Four or more elements include the
+    first integer, the last one, and two equal ones."""
+    return Rule(ENDS, low, high)
 
 
 def distinct(low: Bound = -0.5, high: Bound = 0.5) -> Rule:
@@ -136,7 +141,9 @@ def resolve(rule: AnyRule, arguments: Mapping[str, Any], this: Any) -> Fill | Li
     low = ask(low, arguments, this) if callable(low) else low
     high = ask(high, arguments, this) if callable(high) else high
     extent = ask(extent, arguments, this) if callable(extent) else extent
-    if kind == DISTINCT:
+    if kind == ENDS and this.size > MOST_ELEMENTS:  # they are there by chance
+        kind = INTEGERS
+    if kind in (DISTINCT, ENDS):
         extent = this.size
     elif kind in (INCREASING, SYMMETRIC, POSITIVE_DEFINITE):
         extent = this.shape[-1] if this.shape else 1

@@ -70,6 +70,7 @@ REGIMES = (
     "bulk",
     "exact",
     "layout",
+    "constant",
 )
 
 # FillKind and Signs of src/fill/rule.h.
@@ -85,6 +86,9 @@ MAGNITUDES = 8
 WITH_NAN = 9
 WITH_INFINITY = 10
 HALVES = 11
+ENDS = 12
+CORNERS = 13
+ROWS = 14
 
 POSITIVE = 1
 BOTH = 2

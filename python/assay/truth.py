@@ -9,7 +9,8 @@ kink at 0 shows. Perturbations 3 and 4 mirror 1 and 2, and so on, so that both s
 from typing import Any
 
 from assay.call import Call
-from assay.rules import CONSTANT, INTEGERS, Fill, Literal
+from assay.regimes import SAME, traits_of
+from assay.rules import CONSTANT, ENDS, INTEGERS, Fill, Literal
 from assay.spec import DtypeName, TensorSpec
 
 WIDE = {
@@ -29,6 +30,9 @@ HALF_UNIT = {
     "complex64": 2.0**-24,
     "complex128": 2.0**-53,
 }
+# … where half precision is computed in float32: its inputs are exact, and only float32 is rounded. The bar of
+# half precision does not grow with the number of terms, so this leaves room for sums.
+IN_FLOAT32 = {"float16": 2.0**-20, "bfloat16": 2.0**-20}
 
 
 class WideCall(Call):
@@ -38,6 +42,9 @@ class WideCall(Call):
         super().__init__(of.framework, of.native, of.functions, of.hand_over, of.job)
         self.move = move
         self.barred = False  # the bars are those of the call in the case's own dtypes
+        self.fixed = (INTEGERS, ENDS) if of.job.values == SAME else (INTEGERS, ENDS, CONSTANT)
+        in_float32 = self.entry is not None and traits_of(self.entry).in_float32
+        self.units = HALF_UNIT | IN_FLOAT32 if in_float32 else HALF_UNIT
         self.upstream_of = of.upstream_dtypes
         self._name_arguments()
 
@@ -51,7 +58,7 @@ class WideCall(Call):
             return tensor
         tensor = self.framework.widened(tensor, WIDE[spec.dtype])
         # Integers and listed values are labels, counts or corners, which have no rounding error.
-        fixed = isinstance(fill, Literal) or isinstance(fill, Fill) and fill.kind in (INTEGERS, CONSTANT)
+        fixed = isinstance(fill, Literal) or isinstance(fill, Fill) and fill.kind in self.fixed
         if self.move and not fixed:
             tensor = self._moved(tensor, spec.dtype, spec.index, self.move % 2 == 1)
         return tensor
@@ -59,7 +66,7 @@ class WideCall(Call):
     def _moved(self, tensor: Any, dtype: str, number: int, zeros_too: bool) -> Any:
         pair, mirrored = divmod(self.move - 1, 4)
         seed = 1024 * (2 * pair + mirrored % 2) + number
-        unit = HALF_UNIT[dtype] * (-1 if mirrored > 1 else 1)
+        unit = self.units[dtype] * (-1 if mirrored > 1 else 1)
         return self.framework.moved(tensor, unit, seed, zeros_too)
 
     def _note_overwritten(self) -> None:

@@ -252,6 +252,44 @@ struct TensorDraws {
   ASSAY_HD explicit TensorDraws(const Stream& stream) : values(stream), keys(companion(stream)) {}
 };
 
+// The position of an element in its run of `extent`, counted from a random start of the run.
+ASSAY_HD std::uint64_t turned_place(const FillPlan& plan, Draws& keys, std::uint64_t index) {
+  const std::uint64_t start = keys.draw(32, index / plan.extent) % plan.extent;
+  return (index + start) % plan.extent;
+}
+
+// The element whose draw element `index` takes. Position 3 repeats position 2.
+ASSAY_HD std::uint64_t drawn_place(const FillPlan& plan, std::uint64_t index,
+                                   std::uint64_t turned) {
+  if (plan.extent < 4 || turned != 3) return index;
+  return index % plan.extent == 0 ? index + plan.extent - 1 : index - 1;
+}
+
+template <typename T>
+ASSAY_HD T end_value(const FillPlan& plan, TensorDraws& draws, std::uint64_t index) {
+  const std::uint64_t turned = turned_place(plan, draws.keys, index);
+  if (plan.extent >= 4 && turned < 2) return whole_value<T>(plan, turned == 0 ? 0 : plan.count - 1);
+  const std::uint64_t source = drawn_place(plan, index, turned);
+  return linear_value<T>(plan, draws.values.draw(plan.draw_width, source), plan.draw_width);
+}
+
+template <typename T>
+ASSAY_HD T corner_value(const FillPlan& plan, TensorDraws& draws, std::uint64_t index) {
+  const std::uint64_t turned = turned_place(plan, draws.keys, index);
+  if (plan.extent >= 4 && turned < 2 && plan.low <= 0 && plan.top > 0) {
+    return rounded<T>(static_cast<RealOf<T>>(turned == 1 && plan.low < 0 ? -0.0 : 0.0));
+  }
+  const std::uint64_t source = drawn_place(plan, index, turned);
+  return half_value<T>(plan, draws.values.draw(plan.draw_width, source), plan.draw_width);
+}
+
+template <typename T>
+ASSAY_HD T row_value(const FillPlan& plan, TensorDraws& draws, std::uint64_t index) {
+  const std::uint64_t row = index / plan.extent % 3;
+  if (row < 2) return whole_value<T>(plan, row == 0 ? plan.count - 1 : 0);
+  return linear_value<T>(plan, draws.values.draw(plan.draw_width, index), plan.draw_width);
+}
+
 // Part `part` of `parts` (0 real, 1 imaginary) of element `index`, for every kind. T is the type of
 // a part.
 template <typename T>
@@ -298,6 +336,13 @@ ASSAY_HD T part_value(const FillPlan& plan, TensorDraws& draws, std::uint64_t in
       if constexpr (kIsFloat<T>) {
         return half_value<T>(plan, draws.values.draw(plan.draw_width, place), plan.draw_width);
       }
+      break;
+    case FillKind::ends:
+      return end_value<T>(plan, draws, place);
+    case FillKind::rows:
+      return row_value<T>(plan, draws, place);
+    case FillKind::corners:
+      if constexpr (kIsFloat<T>) return corner_value<T>(plan, draws, place);
       break;
     case FillKind::uniform:
     case FillKind::integers:

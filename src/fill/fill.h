@@ -15,7 +15,7 @@ namespace assay {
 
 // The version of values and checksums. Increase it when any bit of them changes, because stored
 // checksums of inputs are compared between runs.
-inline constexpr int kFillVersion = 3;
+inline constexpr int kFillVersion = 4;
 
 // The default rule, which follows engineV2. Float and complex: uniform in [-0.5, 0.5). bool: 0 and
 // 1 with equal probability. int8 and uint8: their full range. Wider integers: [-1000, 1000),

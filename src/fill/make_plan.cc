@@ -149,10 +149,11 @@ bool plan_real(const FillRule& rule, FillPlan& plan) {
   plan.low = at_or_above<T>(range.low);
   plan.top = below_limit<T>(range.high);
   plan.span = rounded_value<RealOf<T>>(range.high - plan.low);
-  if (rule.kind == FillKind::integers) {
+  if (rule.kind == FillKind::integers || rule.kind == FillKind::ends ||
+      rule.kind == FillKind::rows) {
     return plan_whole({std::max(range.low, -0x1p62), std::min(range.high, 0x1p62)}, plan);
   }
-  if (rule.kind == FillKind::halves) {
+  if (rule.kind == FillKind::halves || rule.kind == FillKind::corners) {
     return plan_whole({2 * std::max(range.low, -0x1p52), 2 * std::min(range.high, 0x1p52)}, plan);
   }
   return rule.kind != FillKind::distinct || plan_grid<T>(range, plan);

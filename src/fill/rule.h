@@ -12,6 +12,12 @@ struct FillKey {
   std::uint32_t tensor = 0;
 };
 
+// The seed of a framework's generator. Frameworks accept 63 bits. The factor keeps neighbouring run
+// seeds apart in the bits that remain.
+constexpr std::uint64_t framework_seed(std::uint64_t seed, std::uint64_t case_id) {
+  return ((seed * 0x9E3779B97F4A7C15) ^ case_id) >> 1;
+}
+
 // The kind of values. The order is part of the wire format: append only.
 enum class FillKind : std::uint8_t {
   // Reals, uniform in [low, high). Integers and bool: as `integers`.
@@ -53,8 +59,17 @@ enum class FillKind : std::uint8_t {
   // Halves of whole numbers, uniform in [low, high): ties, zeros, and values that round either way.
   // Integers and bool: as `integers`.
   halves,
+  // As `integers`, with the first number, the last number and an equal pair at random positions of
+  // every run of `extent` ≥ 4 elements: indices and labels.
+  ends,
+  // As `halves`, with 0, -0 (if low < 0) and an equal pair at random positions of every run of
+  // `extent` ≥ 4 elements.
+  corners,
+  // As `integers`, but of three rows of `extent` elements one has only the last number and one only
+  // the first: masks.
+  rows,
 };
-inline constexpr FillKind kLastFillKind = FillKind::halves;
+inline constexpr FillKind kLastFillKind = FillKind::rows;
 
 // The values of `extent` for `magnitudes`.
 enum class Signs : std::uint8_t {

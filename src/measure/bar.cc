@@ -23,6 +23,8 @@ struct Format {
   double smallest_normal = 0;
   double floor = 0;  // the largest error by underflow
   double largest = 0;
+  // float16 and bfloat16, whose sums are computed in float32.
+  bool is_half() const { return mantissa == 7 || mantissa == 10; }
 };
 
 template <typename Part>
@@ -138,7 +140,7 @@ class Bar {
   Bar(const BarInput& input, double scale)
       : input_(input),
         format_(format_of(input.dtype)),
-        root_(std::sqrt(std::max(1.0, input.terms))) {
+        root_(format_.is_half() ? 1 : std::sqrt(std::max(1.0, input.terms))) {
     // The truth of a float64 result is not more precise than the result, so its error is of the
     // order of the scale. The truth of a single element does not depend on the scale.
     const bool alone = input.terms <= 1 && input.scale_floor == 0;
@@ -150,7 +152,8 @@ class Bar {
     is_complex_ = input.dtype == DType::complex64 || input.dtype == DType::complex128;
     direct_ = input.terms < 1;
     // With a scale floor, the scale of the result shows whether terms cancel.
-    few_ = input.terms <= 1 || (input.terms <= kFewTerms && input.scale_floor > 0);
+    const bool few_terms = input.terms <= kFewTerms || format_.is_half();
+    few_ = input.terms <= 1 || (few_terms && input.scale_floor > 0);
     // A larger move is a jump (half of the digits at once), not conditioning. For whole numbers
     // every move is a jump.
     jump_ = format_.real ? scale * std::sqrt(std::ldexp(1, -format_.mantissa)) : 0;

@@ -10,6 +10,9 @@
 // like a random walk (Higham and Mary, "A new approach to probabilistic rounding error analysis",
 // SIAM J. Sci. Comput. 41(5), 2019).
 //
+// Half precision has no root: kernels add up in float32 and round the sum once. Half-precision
+// steps before and after the sum count as conditioning, and the sum as few roundings.
+//
 // A result of few roundings has a smaller bar: three quarters of the largest of these, instead of
 // their sum. Such are results of few terms, and results of exact inputs for which the reference
 // rounds every element correctly. If nothing was rounded (exact inputs or one term, and a reference

@@ -12,7 +12,8 @@ namespace {
 // Finds the lag with the largest correlation. sum_of(count, lag) is the sum of products of the
 // first `count` draws at that lag; `most` bounds the standard deviation of one product.
 template <typename SumOf>
-DependenceFound look_at_lags(std::size_t all, double most, const SumOf& sum_of) {
+DependenceFound look_at_lags(std::size_t all, double most, const SumOf& sum_of,
+                             std::span<const std::size_t> rows = {}) {
   DependenceFound found;
   const auto look = [&](std::size_t count, std::size_t lag) {
     const std::size_t pairs = count - lag;
@@ -24,6 +25,9 @@ DependenceFound look_at_lags(std::size_t all, double most, const SumOf& sum_of) 
   const std::size_t first = std::min(all, kNeighbours);
   for (std::size_t lag = 1; lag <= first / 2; ++lag) look(first, lag);
   if (const std::size_t half = all / 2; half > first / 2) look(all, half);
+  for (const std::size_t row : rows) {
+    if (row > first / 2 && row < all) look(all, row);
+  }
   return found;
 }
 
@@ -71,11 +75,14 @@ class Bits {
 
 }  // namespace
 
-DependenceFound Dependence::run() const {
+DependenceFound Dependence::run(std::span<const std::size_t> rows) const {
   const std::span<const double> draws = draws_;
-  return look_at_lags(draws.size(), most_, [&](std::size_t count, std::size_t lag) {
-    return sum_of_products(draws.first(count - lag), draws.subspan(lag, count - lag));
-  });
+  return look_at_lags(
+      draws.size(), most_,
+      [&](std::size_t count, std::size_t lag) {
+        return sum_of_products(draws.first(count - lag), draws.subspan(lag, count - lag));
+      },
+      rows);
 }
 
 ChoiceDependence::ChoiceDependence(double share)

@@ -32,7 +32,8 @@ class Dependence {
   Dependence(double reach, double deviation) : most_(reach * deviation) {}
   void add(double centred) { draws_.push_back(centred); }
 
-  DependenceFound run() const;
+  // `rows`: more lags to test.
+  DependenceFound run(std::span<const std::size_t> rows = {}) const;
 
  private:
   double most_;
@@ -57,6 +58,7 @@ class ChoiceDependence {
 };
 
 // The largest number of lags that are tested.
-inline constexpr std::size_t kMostLags = kNear + 1;
+inline constexpr std::size_t kMostRows = 7;  // lengths of rows, planes and so on
+inline constexpr std::size_t kMostLags = kNear + 1 + kMostRows;
 
 }  // namespace assay

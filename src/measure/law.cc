@@ -11,6 +11,7 @@
 #include "measure/choice.h"
 #include "measure/dependence.h"
 #include "measure/distribution.h"
+#include "measure/groups.h"
 
 namespace assay {
 namespace {
@@ -100,8 +101,9 @@ class Support {
   double greatest_ = 0;
 };
 
-void note_dependence(LawMeasurement& measured, const Dependence& dependence) {
-  const DependenceFound found = dependence.run();
+void note_dependence(LawMeasurement& measured, const Dependence& dependence,
+                     std::span<const std::size_t> rows) {
+  const DependenceFound found = dependence.run(rows);
   measured.correlation = found.correlation;
   measured.lag = found.lag;
   measured.pairs = found.pairs;
@@ -123,7 +125,7 @@ class Uniformity {
     ++cells_[std::min(static_cast<std::size_t>(u * kPlaces), kPlaces - 1)];
     ++count_;
   }
-  void finish(LawMeasurement& measured) const {
+  void finish(LawMeasurement& measured, std::span<const std::size_t> rows = {}) const {
     measured.judged = count_;
     if (count_ == 0) return;
     const auto n = static_cast<double>(count_);
@@ -139,8 +141,9 @@ class Uniformity {
       farthest = std::max(farthest, std::abs(below / n - static_cast<double>(i + 1) / kPlaces));
     }
     measured.ks = farthest * std::sqrt(n);
-    note_dependence(measured, dependence_);
+    note_dependence(measured, dependence_, rows);
   }
+  std::uint64_t count() const { return count_; }
 
  private:
   std::uint64_t count_ = 0;
@@ -154,14 +157,20 @@ class Uniformity {
   Dependence dependence_{0.5, std::sqrt(1.0 / 12)};
 };
 
-void add_u(const Distribution& law, double x, double v, double resolution, Uniformity& uniformity) {
-  if (std::isinf(x)) return uniformity.add(x > 0 ? 1 : 0, 0);
+// A draw as a uniform number, and how far that moves to the neighbouring values of the dtype.
+struct UniformDraw {
+  double u;
+  double moved;
+};
+
+UniformDraw uniform_of(const Distribution& law, double x, double v, double resolution) {
+  if (std::isinf(x)) return {x > 0 ? 1.0 : 0.0, 0};
   const double step = spacing(x, resolution);
   const auto moved = [&] { return law.cumulative(x + step) - law.cumulative(x - step); };
-  if (!law.discrete()) return uniformity.add(law.cumulative(x), moved());
+  if (!law.discrete()) return {law.cumulative(x), moved()};
   const double before = law.cumulative(x - 1);
   // Whole numbers that the dtype has exactly stand for themselves only, so their u does not move.
-  uniformity.add(before + v * (law.cumulative(x) - before), step <= 1 ? 0 : moved());
+  return {before + v * (law.cumulative(x) - before), step <= 1 ? 0 : moved()};
 }
 
 // Chooses the elements that give a u: the first ones, which are compared as neighbours, and one
@@ -189,9 +198,11 @@ class Sample {
 
 void measure_spread(LawKind kind, std::span<const double> drawn,
                     std::span<const LawParameter> parameters, double resolution,
-                    LawMeasurement& measured) {
+                    std::span<const std::size_t> rows, LawMeasurement& measured) {
   Sample sample(drawn.size());
   Uniformity uniformity;
+  std::array<Groups, 2> groups;
+  EqualDraws equal;
   const bool one_for_all =
       std::all_of(parameters.begin(), parameters.end(),
                   [](const LawParameter& each) { return each.values.empty(); });
@@ -206,10 +217,18 @@ void measure_spread(LawKind kind, std::span<const double> drawn,
     if (!support->holds(drawn[i])) {
       note_outside(measured, i, drawn[i]);
     } else if (noise && !support->leaves_no_choice()) {
-      add_u(support->law(), drawn[i], *noise, resolution, uniformity);
+      const UniformDraw draw = uniform_of(support->law(), drawn[i], *noise, resolution);
+      uniformity.add(draw.u, draw.moved);
+      if (!support->law().discrete() && std::isfinite(drawn[i])) equal.add(drawn[i], draw.moved);
+      for (std::size_t k = 0; k < std::min(groups.size(), parameters.size()); ++k) {
+        if (!parameters[k].values.empty()) groups[k].add(parameters[k].at(i), draw.u, draw.moved);
+      }
     }
   }
-  uniformity.finish(measured);
+  // Only if no draw is left out are rows as long as in the tensor.
+  uniformity.finish(measured, uniformity.count() == drawn.size() ? rows : rows.first(0));
+  for (const Groups& each : groups) each.finish(measured);
+  equal.finish(measured);
 }
 
 LawMeasurement measure_choice(LawKind kind, std::span<const double> drawn,
@@ -374,7 +393,8 @@ std::string parameter_fault(LawKind kind, std::span<const LawParameter> paramete
 }
 
 LawMeasurement measure_law(LawKind kind, std::span<const double> drawn,
-                           std::span<const LawParameter> parameters, double resolution) {
+                           std::span<const LawParameter> parameters, double resolution,
+                           std::span<const std::size_t> rows) {
   LawMeasurement measured;
   measured.count = drawn.size();
   switch (kind) {
@@ -390,7 +410,7 @@ LawMeasurement measure_law(LawKind kind, std::span<const double> drawn,
       measure_permutation(drawn, parameters[0], measured);
       break;
     default:
-      measure_spread(kind, drawn, parameters, resolution, measured);
+      measure_spread(kind, drawn, parameters, resolution, rows, measured);
       break;
   }
   return measured;

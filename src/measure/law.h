@@ -41,12 +41,14 @@ inline constexpr std::uint64_t kLawSamples = std::uint64_t{1} << 18;
 // accepted the parameters. Elements whose parameters are out of the domain (a negative rate, NaN)
 // are not judged. All elements are checked for possible values; u is computed for the first
 // kNeighbours and at most kLawSamples others, evenly spread.
+// `rows` are the lengths of rows, planes and so on, whose repetition is looked for.
 LawMeasurement measure_law(LawKind kind, std::span<const double> drawn,
-                           std::span<const LawParameter> parameters, double resolution);
+                           std::span<const LawParameter> parameters, double resolution,
+                           std::span<const std::size_t> rows = {});
 
 // True if the draws may have the distribution: no element is impossible, and no statistic has a
-// value whose probability is 1e-10 or less. There are at most four statistics, so a right result is
-// rejected less than once in 2·10^9 cases. The bounds hold for every number of draws, without a
+// value whose probability is 1e-10 or less. There are at most seven statistics, so a right result
+// is rejected less than once in 10^9 cases. The bounds hold for every number of draws, without a
 // limit theorem:
 //   mean      the uniform distribution is strictly sub-Gaussian: P(|z| ≥ t) ≤ 2 exp(−t²/2)
 //   variance  Bernstein's inequality; (u − 1/2)² is at most 1/6 above its mean
@@ -55,6 +57,10 @@ LawMeasurement measure_law(LawKind kind, std::span<const double> drawn,
 //   lag       sums of products of draws `lag` apart are martingales with sub-Gaussian steps:
 //             P(|S| ≥ t·√V) ≤ 2 exp(−t²/2), where V bounds the sum of their variances
 //             (measure/dependence.h); all lags share the probability
+//   group     the mean of draws with similar parameters, as `mean`; and the sum of the squares of
+//             all groups: P(Σz² > k + 2√(kL) + 2L) ≤ exp(−L) (Hsu, Kakade and Zhang, 2012)
+//   equal     pairs of equal draws are as rare as the dtype allows, by the Poisson distribution
+//             (measure/groups.h)
 //   in place  a random permutation keeps k or more elements with a probability of at most 1/k!
 bool law_holds(const LawMeasurement& measured);
 // The reason why law_holds() is false, in one line.

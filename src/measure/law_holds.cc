@@ -70,6 +70,12 @@ bool spread_holds(const LawMeasurement& m) {
                            ends_of(m).holds());
 }
 
+bool groups_hold(const LawMeasurement& m) { return m.group <= 1; }
+
+bool pairs_hold(const LawMeasurement& m) {
+  return static_cast<double>(m.equal_pairs) <= m.equal_pairs_allowed;
+}
+
 template <typename... Values>
 std::string line(const char* format, Values... values) {
   std::array<char, 400> text{};
@@ -83,7 +89,8 @@ unsigned long long whole(std::uint64_t number) { return number; }
 
 bool law_holds(const LawMeasurement& measured) {
   return measured.outside == 0 && share_holds(measured) && spread_holds(measured) &&
-         dependence_of(measured).holds() && measured.in_place <= kMostInPlace;
+         dependence_of(measured).holds() && measured.in_place <= kMostInPlace &&
+         groups_hold(measured) && pairs_hold(measured);
 }
 
 std::string describe(LawKind kind, const LawMeasurement& m) {
@@ -107,6 +114,19 @@ std::string describe(LawKind kind, const LawMeasurement& m) {
         "draws of the distribution %s that are %llu apart are not independent: the sum of %llu "
         "products is off by %.4g deviations (chance explains %.4g)",
         law.c_str(), whole(m.lag), whole(m.pairs), m.correlation, dependence_of(m).allowed);
+  }
+  if (spread_holds(m) && !pairs_hold(m)) {
+    return line(
+        "draws of the distribution %s repeat: %llu pairs among the first are equal (chance and the "
+        "dtype explain %.0f)",
+        law.c_str(), whole(m.equal_pairs), m.equal_pairs_allowed);
+  }
+  if (spread_holds(m) && !groups_hold(m)) {
+    return line(
+        "draws of the distribution %s whose parameter is near %.4g have another mean: %.4g times "
+        "as "
+        "far off as chance explains",
+        law.c_str(), m.group_from, m.group);
   }
   return line(
       "%llu draws against the distribution %s: mean off by %.4g deviations (chance explains %.4g), "

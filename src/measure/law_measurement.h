@@ -39,6 +39,16 @@ struct LawMeasurement {
   std::uint64_t lag = 0;
   std::uint64_t pairs = 0;
 
+  // Pairs of equal draws among the first ones, and the largest number that chance and the dtype
+  // explain.
+  std::uint64_t equal_pairs = 0;
+  double equal_pairs_allowed = 0;
+
+  // Draws with similar parameters have a mean of their own: the largest excess of such a mean over
+  // what chance explains, as a share of that; and the parameter where that group begins.
+  double group = 0;
+  double group_from = 0;
+
   // kept, either: the draws that can be decided (two equal values cannot), and the kept ones of
   // them.
   std::uint64_t draws = 0;

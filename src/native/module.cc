@@ -193,10 +193,10 @@ PyObject* job_to_python(ModuleState& state) {
   return Py_BuildValue(
       "OOOnKOOOKs#Is#OO", api.get(), call.args.get(), call.kwargs.get(),
       static_cast<Py_ssize_t>(state.parsed.tensor_count()),
-      // Frameworks take seeds of 63 bits.
-      static_cast<unsigned long long>((batch.settings()->seed() ^ id) >> 1), state.settings.get(),
-      state.lane.get(), construction.get(), static_cast<unsigned long long>(id),
-      trial.values()->c_str(), static_cast<Py_ssize_t>(trial.values()->size()),
+      static_cast<unsigned long long>(framework_seed(batch.settings()->seed(), id)),
+      state.settings.get(), state.lane.get(), construction.get(),
+      static_cast<unsigned long long>(id), trial.values()->c_str(),
+      static_cast<Py_ssize_t>(trial.values()->size()),
       static_cast<unsigned int>(trial.perturbations()), mutant.data(),
       static_cast<Py_ssize_t>(mutant.size()), unfilled ? Py_True : Py_False, calls.get());
 }

@@ -122,17 +122,14 @@ class ScriptWriter {
   // python/assay/frameworks/paddle_framework.py does.
   void as_layout(std::size_t i, const TensorSpec& spec) {
     if (spec.elements() < 2) return;
-    if (i % 3 == 0 && spec.shape.size() > 1) {
+    const bool turned = i % 3 < 2 && spec.shape.size() > 1;
+    const std::string turn = fmt::format("x{0} = x{0}.transpose(list(range(x{0}.ndim))[::-1])", i);
+    if (turned) inputs_.push_back(turn + ".contiguous()");
+    if (i % 3 > 0 || !turned) {
       inputs_.push_back(
-          fmt::format("x{0} = x{0}.transpose(list(range(x{0}.ndim))[::-1]).contiguous()"
-                      ".transpose(list(range(x{0}.ndim))[::-1])",
-                      i));
-    } else if (i % 3 == 1 && !spec.shape.empty()) {
-      inputs_.push_back(fmt::format("x{0} = paddle.concat([x{0}[:1], x{0}])[1:]", i));
-    } else {
-      inputs_.push_back(
-          fmt::format("x{0} = paddle.stack([x{0}, paddle.zeros_like(x{0})], -1)[..., 0]", i));
+          fmt::format("x{0} = paddle.stack([paddle.zeros_like(x{0}), x{0}], -1)[..., 1]", i));
     }
+    if (turned) inputs_.push_back(turn);
   }
 
   // Calls the tables' function of the API under assay's eyes (python/assay/issue.py).

@@ -117,9 +117,6 @@ Status write_inputs(const Case& parsed, const FoundCase& found, const wire::Tria
   return {};
 }
 
-// The seed of the framework's generator, as lanes set it: frameworks accept 63 bits.
-std::uint64_t draw_seed(std::uint64_t seed, std::uint64_t id) { return (seed ^ id) >> 1U; }
-
 // Whether the script differentiates. It does not if both lanes found nothing to differentiate.
 bool wants_backward(const wire::Trial& trial) {
   const auto* pairs = trial.pairs();
@@ -161,7 +158,7 @@ Result<Repro> write_repro(const Properties& properties, const FoundCase& found,
 
   ReproScript script;
   script.case_text = found.text;
-  script.draw_seed = draw_seed(seed, found.id);
+  script.draw_seed = framework_seed(seed, found.id);
   script.backward = wants_backward(trial);
   script.comment.push_back(fmt::format("case {}, seed {}", format_case_id(found.id), seed));
   script.comment.push_back(one_line(fmt::format(

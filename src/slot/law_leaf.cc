@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "measure/choice.h"
+#include "measure/dependence.h"
 #include "measure/law.h"
 #include "slot/values.h"
 
@@ -42,6 +43,18 @@ Result<LawParameter> read_parameter(const wire::Parameter& parameter, const wire
     read.values.clear();
   }
   return read;
+}
+
+// The number of draws of a row, a plane and so on.
+std::vector<std::size_t> rows_of(const wire::Leaf& leaf, std::size_t parts) {
+  std::vector<std::size_t> rows;
+  const auto* shape = leaf.shape();
+  std::size_t length = parts;
+  for (flatbuffers::uoffset_t axis = shape == nullptr ? 0 : shape->size(); axis > 1; --axis) {
+    length *= static_cast<std::size_t>(shape->Get(axis - 1));
+    if (rows.size() < kMostRows) rows.push_back(length);
+  }
+  return rows;
 }
 
 // Draws of one block, so that it stays in the cache.
@@ -138,7 +151,8 @@ Result<flatbuffers::Offset<wire::LawMeasurement>> measure_law(
       !fault.empty()) {
     return fail("a lane sent an invalid distribution: " + law_name + ": " + fault);
   }
-  return said(measure_law(*kind, drawn_values, parameters, resolution_of(tensor.dtype)));
+  const std::vector<std::size_t> rows = rows_of(drawn, by_parts ? 2 : 1);
+  return said(measure_law(*kind, drawn_values, parameters, resolution_of(tensor.dtype), rows));
 }
 
 }  // namespace assay

@@ -140,7 +140,8 @@ struct TrialDraft {
 // Whether a jump of the truth with perturbed inputs excuses a result. Not for exact values, which
 // have no rounding error. A gradient at a kink is not defined under any values.
 bool jumps_excuse(std::string_view values, bool gradients) {
-  return gradients || values == "usual" || values == "wide" || values == "layout";
+  return gradients || values == "usual" || values == "wide" || values == "layout" ||
+         values == "constant";
 }
 
 Result<Comparisons> compare_results(FlatBufferBuilder& builder, TrialDraft& request,

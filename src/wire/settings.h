@@ -16,14 +16,14 @@
 namespace assay::wire {
 
 // All value regimes, in the format of CaseSettings.values.
-inline constexpr std::string_view kAllValues = "usual,wide,nan,infinity,bulk,exact,layout";
-
+inline constexpr std::string_view kAllValues = "usual,wide,nan,infinity,bulk,exact,layout,constant";
 // All faults that can be planted, in the format of CaseSettings.mutants; see
 // python/assay/mutation/faults.py.
 inline constexpr std::string_view kAllMutants =
     "off_5_percent,off_0.1_percent,off_8_ulp,off_by_one,sign,nan_swallowed,last_row,wrapped,dtype,"
     "shape,axes,output_lost,gradient_1.01,gradient_lost,gradient_of_neighbour,axis,epsilon,biased,"
-    "lower_precision,ties,stale_state,input_overwritten,no_kernel";
+    "lower_precision,ties,stale_state,last_index,stride_ignored,argument_ignored,rate_pooled,"
+    "seed_ignored,row_repeated,input_overwritten,no_kernel";
 
 using SettingValue = std::variant<std::string, bool, std::int64_t, std::uint64_t, double>;
 

@@ -108,9 +108,47 @@ TEST(Halves, AreHalvesOfWholeNumbers) {
   EXPECT_TRUE(seen.contains(0.5) && seen.contains(0));
 }
 
+TEST(Ends, HaveBothEndsAndARepeatedNumber) {
+  for (const DType dtype : {DType::int64, DType::int32, DType::float32}) {
+    for (std::uint32_t tensor = 0; tensor < 50; ++tensor) {
+      FillKey key = kKey;
+      key.tensor = tensor;
+      const auto drawn = values({FillKind::ends, 0, 1e6, 6}, dtype, 6, key);
+      const std::set<double> seen(drawn.begin(), drawn.end());
+      EXPECT_TRUE(seen.contains(0) && seen.contains(999'999)) << name(dtype) << tensor;
+      EXPECT_LT(seen.size(), 6U) << name(dtype) << tensor;
+    }
+  }
+}
+
+TEST(Corners, HaveBothZerosAndATie) {
+  for (std::uint32_t tensor = 0; tensor < 50; ++tensor) {
+    FillKey key = kKey;
+    key.tensor = tensor;
+    const auto drawn = values({FillKind::corners, -3, 3.5, 5}, DType::float32, 5, key);
+    const auto zeros = [&](bool negative) {
+      return std::any_of(drawn.begin(), drawn.end(),
+                         [=](double v) { return v == 0 && std::signbit(v) == negative; });
+    };
+    EXPECT_TRUE(zeros(false) && zeros(true)) << tensor;
+    EXPECT_LT((std::set<double>(drawn.begin(), drawn.end()).size()), 5U) << tensor;
+  }
+  const auto positive = values({FillKind::corners, 0.5, 4, 8}, DType::float32, 8);
+  EXPECT_TRUE(std::all_of(positive.begin(), positive.end(), [](double v) { return v >= 0.5; }));
+}
+
+TEST(Rows, AreFullEmptyAndMixed) {
+  const auto drawn = values({FillKind::rows, 0, 2, 20}, DType::boolean, 60);
+  const auto ones = [&](int row) { return std::count(&drawn[row * 20], &drawn[row * 20] + 20, 1); };
+  EXPECT_EQ(ones(0), 20);
+  EXPECT_EQ(ones(1), 0);
+  EXPECT_TRUE(ones(2) > 0 && ones(2) < 20);
+}
+
 TEST(Edges, AnyPartOfATensorHasTheSameBits) {
   for (const FillKind kind :
-       {FillKind::magnitudes, FillKind::with_nan, FillKind::with_infinity, FillKind::halves}) {
+       {FillKind::magnitudes, FillKind::with_nan, FillKind::with_infinity, FillKind::halves,
+        FillKind::ends, FillKind::corners, FillKind::rows}) {
     const FillRule rule{kind, kind == FillKind::magnitudes ? 1e-3 : -2, 1e3, 2};
     for (const DType dtype : {DType::float32, DType::complex64, DType::int64}) {
       const auto whole = make(rule, dtype, 100);

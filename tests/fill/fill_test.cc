@@ -26,7 +26,8 @@ constexpr FillKind kKinds[] = {
     FillKind::uniform,    FillKind::integers,      FillKind::distinct,
     FillKind::increasing, FillKind::symmetric,     FillKind::positive_definite,
     FillKind::boxes,      FillKind::constant,      FillKind::magnitudes,
-    FillKind::with_nan,   FillKind::with_infinity, FillKind::halves};
+    FillKind::with_nan,   FillKind::with_infinity, FillKind::halves,
+    FillKind::ends,       FillKind::corners,       FillKind::rows};
 
 std::string label(DType dtype, const FillRule& rule) {
   return std::string(name(dtype)) + " kind " + std::to_string(static_cast<int>(rule.kind)) + " [" +
@@ -47,6 +48,15 @@ TEST(Fill, AnElementDependsOnItsIndexAndNotOnWhereTheFillBegan) {
       }
     }
   }
+}
+
+TEST(Seeds, OfRunsSideBySideGiveFrameworksOthers) {
+  std::set<std::uint64_t> seeds;
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    seeds.insert(framework_seed(seed, 0x123456789ABCDEF0));
+    EXPECT_LT(framework_seed(seed, ~std::uint64_t{0}), std::uint64_t{1} << 63);
+  }
+  EXPECT_EQ(seeds.size(), 1000U);
 }
 
 TEST(Fill, LoopsOverAChunkGiveWhatEachElementIsByItself) {

@@ -169,7 +169,8 @@ def foreseen(apis, api, shape, values="usual", ended=(wire.OK, "", ""), runs=1, 
 def test_a_lane_foresees_the_values_under_which_nothing_is_run(apis):
     told = foreseen(apis, "paddle.abs", (3,))
     assert {values: answer[:3] for values, answer in told.items()} == {
-        "bulk": (wire.SKIPPED, "build", TRAITS["unary"].without["bulk"])
+        "bulk": (wire.SKIPPED, "build", TRAITS["unary"].without["bulk"]),
+        "constant": (wire.SKIPPED, "build", ""),
     }
     assert "layout" in foreseen(apis, "paddle.abs", (1,))
     for answer in foreseen(apis, "paddle.abs", (3,), runs=2).values():
@@ -181,7 +182,7 @@ def test_a_case_without_a_result_ends_so_under_all_values(apis):
     told = foreseen(apis, "paddle.abs", (3,), ended=ended)
     assert {values: answer[:3] for values, answer in told.items()} == dict.fromkeys(REGIMES[1:], ended)
     only_gradients = foreseen(apis, "paddle.abs", (3,), ended=(wire.NO_KERNEL, "backward", "no kernel"))
-    assert list(only_gradients) == ["bulk"]
+    assert list(only_gradients) == ["bulk", "constant"]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import struct
 import pytest
 from assay.mutation.elements import Elements, elements_of
 from assay.mutation.faults import FAULTS
+from assay.mutation.misread import memory_order
 from assay.mutation.score import FATES, one_of, rows
 from assay.wire import SKIPPED, Stop
 
@@ -167,3 +168,22 @@ def test_a_score_leaves_out_what_is_no_mutant():
     mutants = [one_of("paddle.abs()", "sign", [{"fate": fate, "values": "usual"}]) for fate in fates]
     row = rows(mutants, lambda mutant: mutant.fault)["sign"]
     assert (row.made, row.share) == (4, 0.75)
+
+
+def test_memory_with_reversed_axes_has_another_order():
+    rows, columns, planes = 2, 3, 4
+    flat = range(rows * columns * planes)
+    got = memory_order((rows, columns, planes))
+    assert sorted(got) == list(flat) and got[0] == 0
+    # In memory the first axis of the tensor is the last one.
+    memory = [
+        got[(k * columns + j) * rows + i] for i in range(rows) for j in range(columns) for k in range(planes)
+    ]
+    assert memory == list(flat)
+
+
+def test_the_second_row_repeats_the_first():
+    changed = result("row_repeated", floats(1.0, 2.0, 3.0, 4.0, shape=(2, 2)))
+    assert numbers(changed) == [1.0, 2.0, 1.0, 2.0]
+    with pytest.raises(Stop):
+        result("row_repeated", floats(1.0, 2.0))

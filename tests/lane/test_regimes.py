@@ -3,7 +3,18 @@
 import pytest
 from assay import regimes
 from assay.regimes import MOST_ELEMENTS, REGIMES, TRAITS, Inputs, bar_of, fill_of, skip_of, terms_of
-from assay.rules import CONSTANT, HALVES, INTEGERS, MAGNITUDES, UNIFORM, WITH_INFINITY, WITH_NAN, Fill
+from assay.rules import (
+    CONSTANT,
+    CORNERS,
+    ENDS,
+    INTEGERS,
+    MAGNITUDES,
+    ROWS,
+    UNIFORM,
+    WITH_INFINITY,
+    WITH_NAN,
+    Fill,
+)
 from assay.spec import TensorSpec
 
 
@@ -24,7 +35,8 @@ def test_what_is_free_follows_the_regime(apis):
     assert kinds["nan"].kind == WITH_NAN and kinds["nan"].extent == 4
     assert kinds["infinity"].kind == WITH_INFINITY
     assert kinds["bulk"].kind == CONSTANT and kinds["bulk"].low == float("-inf")
-    assert kinds["exact"].kind == HALVES
+    assert kinds["exact"].kind == CORNERS
+    assert kinds["constant"].kind == CONSTANT and -0.5 < kinds["constant"].low < 0.5
 
 
 def test_what_is_positive_stays_positive(apis):
@@ -37,7 +49,7 @@ def test_what_is_positive_stays_positive(apis):
 def test_indices_stay_what_they_are(apis, regime):
     named = {"x": spec(5, 3), "index": spec(4, dtype="int64", index=1)}
     got = fill_of(apis["paddle.gather"], "index", named, named["index"], regime)
-    assert got == Fill(INTEGERS, 0.0, 5.0, 0)
+    assert got == Fill(ENDS, 0.0, 5.0, 4)
 
 
 @pytest.mark.parametrize("api", ["paddle.quantile", "paddle.Tensor.nanquantile"])
@@ -175,3 +187,34 @@ def test_data_that_only_moves_keeps_its_bits(apis):
     assert regimes.equalities_of(apis["paddle.add"]) == ()
     assert regimes.equalities_of(apis["paddle.linalg.eig"]) == ("sorted", "value")
     assert regimes.equalities_of(None) == ()
+
+
+def test_masks_have_full_and_empty_rows_under_exact_values(apis):
+    mask = spec(6, 5, dtype="bool")
+    assert fill(apis, "paddle.all", "exact", x=mask) == Fill(ROWS, 0.0, 2.0, 5)
+    assert fill(apis, "paddle.all", "exact", x=spec(6, dtype="bool")) is None
+
+
+def test_constant_values_are_for_long_sums_whatever_their_size(apis):
+    def runs(api, *shape):
+        return regimes.skip_of(apis[api], {"x": spec(*shape)}, "constant") is None
+
+    assert runs("paddle.mean", 100, 100) and runs("paddle.mean", 1000, 1000)
+    assert not runs("paddle.mean", 100) and not runs("paddle.abs", 1000, 1000)
+    bar = [regimes.bar_of(apis["paddle.sum"], "constant", Inputs([n], n), 1)[0] for n in (40, 2000, 10**8)]
+    assert bar == [65, 2000, 4096]
+
+
+def test_what_an_integer_dtype_cannot_hold_is_not_converted(apis):
+    named = {"self": spec(9), "dtype": "uint8"}
+    wide = fill_of(apis["paddle.Tensor.astype"], "self", named, named["self"], "wide")
+    assert (wide.kind, wide.low, wide.high) == (UNIFORM, 0, 256)
+    assert skip_of(apis["paddle.Tensor.astype"], named, "nan").reason
+    assert skip_of(apis["paddle.Tensor.astype"], named | {"dtype": "float64"}, "nan") is None
+
+
+def test_stable_sorting_meets_ties(apis):
+    named = {"x": spec(9)}
+    assert skip_of(apis["paddle.argsort"], named | {"stable": True}, "exact") is None
+    assert skip_of(apis["paddle.argsort"], named, "exact").reason
+    assert fill_of(apis["paddle.argsort"], "x", named, named["x"], "exact").kind == CORNERS

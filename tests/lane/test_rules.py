@@ -13,7 +13,7 @@ SQUARE = TensorSpec((2, 3, 3), "float32", 0)
     [
         (rules.uniform(), Fill(0, -0.5, 0.5, 0)),
         (rules.positive(), Fill(0, 0.1, 1.1, 0)),
-        (rules.integers(2, 9), Fill(1, 2.0, 9.0, 0)),
+        (rules.integers(2, 9), Fill(12, 2.0, 9.0, 18)),
         (rules.distinct(0, 1), Fill(2, 0.0, 1.0, 18)),  # all 18 elements differ
         (rules.increasing(0, 1), Fill(3, 0.0, 1.0, 3)),
         (rules.symmetric(), Fill(4, -0.5, 0.5, 3)),

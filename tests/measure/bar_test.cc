@@ -96,6 +96,14 @@ TEST(Bar, GrowsWithTheRootOfTheTermsThatAreAddedUp) {
   EXPECT_NEAR(hundred.test.errors / many.test.errors, 10, 1e-3);
 }
 
+TEST(Bar, OfHalfPrecisionHasNoRoot) {
+  for (const DType dtype : {DType::float16, DType::bfloat16}) {
+    const double off = 1 + 20 * ulp_of(dtype, 1);
+    const BarMeasurement measured = against({off}, {1 + ulp_of(dtype, 1)}, {1}, {}, 10'000, dtype);
+    EXPECT_NEAR(measured.test.errors, 20, 0.1);
+  }
+}
+
 TEST(Bar, OfFewTermsIsThreeQuartersOfTheLargestThingThatRoundingDoes) {
   BarInput input;
   input.dtype = DType::float32;

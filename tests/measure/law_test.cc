@@ -515,6 +515,54 @@ TEST_P(Laws, DoNotHoldForNumbersThatComeTwice) {
   }
 }
 
+// What a generator with that many different values draws.
+std::vector<double> coarse(std::vector<double> drawn, double values) {
+  for (double& x : drawn) x = std::floor(x * values) / values;
+  return drawn;
+}
+
+TEST(Equal, PairsAreCounted) {
+  for (const std::size_t count : {300U, 5000U}) {
+    for (unsigned seed = 0; seed < kSeeds; ++seed) {
+      const auto drawn = draw(std::uniform_real_distribution(0.0, 1.0), count, seed);
+      EXPECT_TRUE(holds(LawKind::uniform, coarse(drawn, 0x1p23), {{0, {}}, {1, {}}}, 0x1p-23));
+      EXPECT_TRUE(holds(LawKind::uniform, coarse(drawn, 0x1p24), {{0, {}}, {1, {}}}, 0x1p-23));
+      EXPECT_FALSE(holds(LawKind::uniform, coarse(drawn, 256), {{0, {}}, {1, {}}}, 0x1p-23));
+      EXPECT_FALSE(holds(LawKind::uniform, coarse(drawn, 2048), {{0, {}}, {1, {}}}, 0x1p-23));
+      EXPECT_TRUE(holds(LawKind::uniform, coarse(drawn, 2048), {{0, {}}, {1, {}}}, 0x1p-10));
+    }
+  }
+}
+
+TEST(Equal, RowsAreFound) {
+  constexpr std::size_t kRow = 5000;
+  const std::vector<std::size_t> rows{kRow};
+  for (unsigned seed = 0; seed < 5; ++seed) {
+    auto drawn = draw(std::bernoulli_distribution(0.5), 4 * kRow, seed);
+    const std::vector<LawParameter> half{{0.5, {}}};
+    EXPECT_TRUE(law_holds(measure_law(LawKind::bernoulli, drawn, half, kDouble, rows)));
+    std::copy_n(drawn.begin(), kRow, drawn.begin() + kRow);
+    EXPECT_FALSE(law_holds(measure_law(LawKind::bernoulli, drawn, half, kDouble, rows)));
+  }
+}
+
+TEST(Groups, OfSimilarParametersHaveTheirOwnMean) {
+  constexpr std::size_t kCount = 250'000;
+  std::vector<double> rates(kCount);
+  for (std::size_t i = 0; i < kCount; ++i) rates[i] = 0.5 + 4.5 * static_cast<double>(i) / kCount;
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    std::mt19937_64 random(seed);
+    std::vector<double> right(kCount);
+    std::vector<double> wrong(kCount);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      right[i] = std::poisson_distribution<>(rates[i])(random);
+      wrong[i] = std::poisson_distribution<>(rates[i] * (rates[i] < 1 ? 1.1 : 1))(random);
+    }
+    EXPECT_TRUE(holds(LawKind::poisson, right, {{0, rates}})) << seed;
+    EXPECT_FALSE(holds(LawKind::poisson, wrong, {{0, rates}})) << seed;
+  }
+}
+
 TEST(Kept, DoesNotHoldForAMaskThatRepeatsItself) {
   const std::vector<double> values(2000, 1.0);
   const std::vector<double> mask = dropped(std::vector<double>(1000, 1.0), 0.5, 1);

@@ -40,7 +40,7 @@ def passes_in_torch(checks):
     assert done.stdout.split() == wanted
 
 
-def outcomes_by_api(folder, cases, module=None):
+def outcomes_by_api(folder, cases, module=None, *flags):
     """Outcome of each API of these cases, with the frameworks wrapped by this module beside the tests."""
     corpus = folder / "cases.txt"
     corpus.write_text("\n".join(cases) + "\n")
@@ -49,7 +49,7 @@ def outcomes_by_api(folder, cases, module=None):
         setting = f'environment = ["ASSAY_FRAMEWORK_MODULE={module}", "PYTHONPATH={beside}"]\n'
         tables = "".join(f"[frameworks.{name}]\n{setting}" for name in ("paddle", "torch"))
         (folder / "assay.toml").write_text("version = 1\n" + tables)
-    return {case.split("(")[0]: outcome for case, outcome in run(folder, corpus).items()}
+    return {case.split("(")[0]: outcome for case, outcome in run(folder, corpus, *flags).items()}
 
 
 def findings(folder):

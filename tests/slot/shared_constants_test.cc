@@ -72,6 +72,9 @@ constexpr std::array kFillKinds{
     std::pair{FillKind::with_nan, "WITH_NAN"},
     std::pair{FillKind::with_infinity, "WITH_INFINITY"},
     std::pair{FillKind::halves, "HALVES"},
+    std::pair{FillKind::ends, "ENDS"},
+    std::pair{FillKind::corners, "CORNERS"},
+    std::pair{FillKind::rows, "ROWS"},
 };
 static_assert(kFillKinds.size() == static_cast<std::size_t>(kLastFillKind) + 1);
 constexpr std::array kSigns{

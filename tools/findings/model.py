@@ -13,7 +13,7 @@ FOLDER = ROOT / "docs" / "findings"
 
 FRAMEWORKS = {"paddle": "PaddlePaddle", "torch": "PyTorch"}
 DEVICES = ("cpu", "gpu")
-REGIMES = ("usual", "wide", "nan", "infinity", "bulk", "exact", "layout")
+REGIMES = ("usual", "wide", "nan", "infinity", "bulk", "exact", "layout", "constant")
 OUTCOMES = ("mismatch", "crash", "timeout", "oom", "sanitizer", "test_error", "reference_error", "unstable")
 MOST_SCRIPT_LINES = 30
 

@@ -22,6 +22,26 @@ def castable(x, dtype):
     return uniform(0, 9) if target.startswith("u") else uniform(-9, 9) if target.startswith("int") else None
 
 
+# What integer dtypes hold; float32 has no number between.
+_RANGES = {
+    "int8": (-128, 128), "int16": (-(2**15), 2**15), "int32": (-(2**31), 2**31 - 256),
+    "int64": (-(2**62), 2**62), "uint8": (0, 256), "uint16": (0, 2**16), "uint32": (0, 2**32 - 512),
+}  # fmt: skip
+
+
+def _whole(dtype):
+    return _RANGES.get(str(dtype).rsplit(".", 1)[-1])
+
+
+def in_range(this, dtype):
+    """Under wide values: all that an integer dtype holds. A conversion of larger numbers is undefined."""
+    return uniform(*_whole(dtype)) if this.dtype in FLOATING and _whole(dtype) else None
+
+
+def _no_integer(dtype):
+    return "the conversion of NaN and infinity to an integer is undefined" if _whole(dtype) else None
+
+
 def beyond_float8(dtype):
     """Values too large for float8 saturate or become NaN, depending on the version of PyTorch."""
     return (
@@ -31,16 +51,28 @@ def beyond_float8(dtype):
     )
 
 
-BEYOND_FLOAT8 = {"wide": beyond_float8, "infinity": beyond_float8}
+BEYOND_RANGE = {
+    "wide": beyond_float8,
+    "infinity": lambda dtype: beyond_float8(dtype) or _no_integer(dtype),
+    "nan": _no_integer,
+}
 
 
-@api(*spread("cast", *PUBLIC, *IN_PLACE), x=castable, undefined=BEYOND_FLOAT8)
+@api(
+    *spread("cast", *PUBLIC, *IN_PLACE),
+    x=castable,
+    undefined=BEYOND_RANGE,
+    regimes={"wide": {"x": in_range}},
+)
 def cast(x, dtype):
     return x.to(as_dtype(dtype))
 
 
 @api(
-    "paddle.Tensor.astype", rules={"self": lambda dtype, this: castable(this, dtype)}, undefined=BEYOND_FLOAT8
+    "paddle.Tensor.astype",
+    rules={"self": lambda dtype, this: castable(this, dtype)},
+    undefined=BEYOND_RANGE,
+    regimes={"wide": {"self": in_range}},
 )
 def astype(self, dtype):
     return self.to(as_dtype(dtype))

@@ -149,6 +149,12 @@ def cross_entropy(
         }
     },
     accommodates=follows("no gradient with respect to the class weights"),
+    # The weights of all labels are added up, and every gradient is divided by that.
+    traits={
+        "terms_back": lambda label, weight=None, reduction="mean": (
+            None if weight is None or reduction != "mean" else label.size
+        )
+    },
 )
 def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", name=None):
     weight = None if weight is None else weight.detach()

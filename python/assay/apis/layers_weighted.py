@@ -141,7 +141,9 @@ for _rank, _layout in enumerate(LAYOUTS, 1):
         shapes = {"scale": (num_features,), "bias": (num_features,)}
 
         def call(p, x):
-            return normalization.instance_norm(x, weight=p.get("scale"), bias=p.get("bias"), eps=epsilon)
+            return normalization.instance_norm(
+                x, weight=p.get("scale"), bias=p.get("bias"), eps=epsilon, data_format=data_format
+            )
 
         return Made(call, without(shapes, scale=weight_attr, bias=bias_attr))
 

@@ -63,6 +63,8 @@ def instance_norm(
     eps=1e-5, data_format="NCHW", name=None,
 ):  # fmt: skip
     """Always uses input statistics, whatever `use_input_stats` is."""
+    if data_format.endswith("C"):
+        raise NotImplementedError("instance_norm: channels come last")
     y = standard(widened(x).reshape(*x.shape[:2], math.prod(x.shape[2:])), [-1], eps)
     return scaled(y.reshape(x.shape), weight, bias).to(x.dtype)
 

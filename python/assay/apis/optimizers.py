@@ -3,6 +3,7 @@
 import inspect
 import math
 
+from assay.ignored import INERT
 from assay.layers import OPTIMIZER, STEPS, Made
 from assay.reference import torch
 from assay.registry import layer, signature_of
@@ -37,8 +38,16 @@ def optimizer(name, signature):
             return Made(call)
 
         make.__signature__ = constructor
-        inputs = "parameter gradient"
-        return layer(f"paddle.optimizer.{name}", inputs=inputs, kind=OPTIMIZER, grad=False)(make)
+        make.reads = (*named, "weight_decay")
+        missing = [option for option in constructor.parameters if option not in (*make.reads, *INERT)]
+        registered = layer(
+            f"paddle.optimizer.{name}",
+            inputs="parameter gradient",
+            kind=OPTIMIZER,
+            grad=False,
+            ignores=dict.fromkeys(missing, "its steps lack this option"),
+        )
+        return registered(make)
 
     return register
 

@@ -107,9 +107,13 @@ _PERIOD = 4093  # the number of points after which they repeat
 _BEYOND = uniform(-1.2, 1.2)
 
 
+# By position among eight points: how many images away it lies.
+_FAR = {3: 3, 6: -4}
+
+
 def between_pixels(x, align_corners=True, *, this):
-    """Points in and around an image, at an odd number of eighths of a pixel: at a pixel and halfway between
-    two the gradient jumps, or the nearest pixel changes."""
+    """Points in and around an image, and some beyond two reflections, at an odd number of eighths of a pixel:
+    at a pixel and halfway between two the gradient jumps, or the nearest pixel changes."""
     extents = x.shape[:1:-1]  # the first coordinate of a point is the last axis of the image
     if this.shape[-1:] != (len(extents),) or not 0 < this.size <= _MOST or 0 in extents:
         return _BEYOND
@@ -117,6 +121,7 @@ def between_pixels(x, align_corners=True, *, this):
     for n in range(min(_PERIOD, this.size // len(extents))):
         for axis, extent in enumerate(extents):
             pixel = n * 7919 // (1 + axis * 3) % (extent + 2) - 1 + (2 * ((n * 5 + axis) % 4) + 1) / 8
+            pixel += _FAR.get(n % 8, 0) * extent
             span = extent - 1 if align_corners else extent
             points.append((2 * pixel + (not align_corners)) / max(span, 1) - 1)
     return Literal((points * (this.size // len(points) + 1))[: this.size])

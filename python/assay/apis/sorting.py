@@ -58,7 +58,11 @@ def topk(x, k, axis=None, largest=True, sorted=True, name=None, *, out=None):
     return tuple(torch.topk(x, as_int(k), -1 if axis is None else axis, largest, sorted=True))
 
 
-@api(*spread("sort", *PUBLIC), x=LAST)
+# With stable=True the order of equal elements is specified.
+STABLE = {"exact": lambda stable=False: None if stable else TRAITS["sorting"].without["exact"]}
+
+
+@api(*spread("sort", *PUBLIC), x=LAST, undefined=STABLE)
 def sort(x, axis=-1, descending=False, stable=False, name=None):
     return torch.sort(x, dim=axis, descending=descending, stable=True).values
 
@@ -68,7 +72,7 @@ def msort(input, *, out=None):
     return torch.sort(input, dim=0, stable=True).values
 
 
-@api(*spread("argsort", *PUBLIC), x=LAST)
+@api(*spread("argsort", *PUBLIC), x=LAST, undefined=STABLE)
 def argsort(x, axis=-1, descending=False, stable=False, name=None):
     return torch.sort(x, dim=axis, descending=descending, stable=True).indices
 

@@ -82,6 +82,10 @@ class Framework(ABC):
     def writable(self, tensor: Any) -> Any:
         """A differentiable copy that an in-place call may change."""
 
+    def equal(self, left: Any, right: Any) -> bool:
+        """Whether two tensors of one shape have equal elements."""
+        return bool((left == right).all())
+
     @abstractmethod
     def differentiable(self, tensor: Any) -> bool:
         """Whether gradients flow through the tensor."""

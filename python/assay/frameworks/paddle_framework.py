@@ -152,22 +152,23 @@ class PaddleFramework(Framework):
         return tensor.astype(self.dtypes[dtype])
 
     def as_layout(self, tensor: Any, number: int) -> Any:
-        """The same values transposed, at an offset or strided, by `number`. A dtype without the kernels for
-        that stays contiguous."""
+        """The same values transposed, strided at an offset, or both, by `number`. A dtype without the kernels
+        for that stays contiguous."""
         paddle = self.paddle
         if tensor.ndim > MOST_AXES:
             return tensor
         try:
             with paddle.no_grad():
                 kind = number % 3
-                if kind == 0 and tensor.ndim > 1:
-                    axes = list(range(tensor.ndim))[::-1]
-                    dense = paddle.transpose(tensor, axes).contiguous()
-                    return paddle.transpose(dense, axes)
-                whole = tensor.ndim == MOST_AXES  # stack() would exceed the limit
-                if (kind == 1 or whole) and tensor.ndim > 0:
-                    return paddle.concat([tensor[:1], tensor])[1:]
-                return paddle.stack([tensor, paddle.zeros_like(tensor)], -1)[..., 0]
+                axes = list(range(tensor.ndim))[::-1]
+                turned = tensor.ndim > 1 and kind < 2
+                if turned:
+                    tensor = paddle.transpose(tensor, axes).contiguous()
+                if tensor.ndim == MOST_AXES:  # stack() would exceed the limit
+                    tensor = paddle.concat([tensor[:1], tensor])[1:]
+                elif kind > 0 or not turned:
+                    tensor = paddle.stack([paddle.zeros_like(tensor), tensor], -1)[..., 1]
+                return paddle.transpose(tensor, axes) if turned else tensor
         except Exception as error:
             if self.no_kernel(error):
                 return tensor

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from assay.mutation import leaves as of
+from assay.mutation import misread
 from assay.mutation.elements import packed, write_back
 from assay.mutation.leaves import elements_among, inapplicable
 from assay.results import flatten
@@ -124,6 +125,34 @@ def next_axis(call: Any, value: Any) -> Any:
     if isinstance(value, list | tuple) and value and all(type(axis) is int for axis in value):
         return type(value)((axis + 1) % specs[0].ndim for axis in value)
     return None
+
+
+class Misread(Fault):
+    """The call gets other arguments."""
+
+    def __init__(self, what: str, aim: float | None, change: Callable[..., Changed]) -> None:
+        super().__init__(what, "value", aim)
+        self.arguments = change
+
+    def results(self, call: Any, leaves: Leaves) -> Leaves:
+        """The results. Raises Stop if no argument was changed."""
+        return leaves if call.planted else inapplicable("no such argument")
+
+
+class SeedIgnored(Fault):
+    """Draws do not depend on the seed."""
+
+    def around(self, call: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function with a seed of its own."""
+        if call.entry is None or call.entry.family != "random":
+            inapplicable("no draw")
+
+        def seeded(*args: Any, **kwargs: Any) -> Any:
+            call.framework.seed(1234)
+            return function(*args, **kwargs)
+
+        call.note("seed 1234")
+        return seeded
 
 
 class NoKernel(Fault):
@@ -315,6 +344,16 @@ FAULTS: dict[str, Fault] = {
     "lower_precision": LowerPrecision("the call computes in the next lower precision", "value", NEARLY),
     "ties": Ties("ties are broken the other way", "value", None),
     "stale_state": StaleState("updated state keeps its old value", "value", NEARLY),
+    "last_index": Misread("the largest index is read as the one before it", NEARLY, misread.last_index),
+    "stride_ignored": Misread("strides of the second tensor are ignored", MOST, misread.stride_ignored),
+    "argument_ignored": Misread(
+        "an argument has no effect",
+        MOST,
+        lambda *of: misread.argument_ignored(*of, default_of),
+    ),
+    "rate_pooled": Misread("parameters of a draw below their mean count 10% more", None, misread.rate_pooled),
+    "seed_ignored": SeedIgnored("draws do not depend on the seed", "value", MOST),
+    "row_repeated": Result("the second row repeats the first", "value", MOST, of.row_repeated),
     "input_overwritten": InputOverwritten("one element of an input changes by 5%", "structure", EVERY),
     "no_kernel": NoKernel("the kernel is missing", "structure", EVERY),
 }

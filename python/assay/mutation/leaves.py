@@ -145,6 +145,15 @@ def last_row_missing(call: Any, leaves: Leaves) -> Leaves:
     return replaced(leaves, place, found)
 
 
+def row_repeated(call: Any, leaves: Leaves) -> Leaves:
+    """A fault: the second row of one result is the first."""
+    place, found = one_of(call, leaves, lambda each: each.count >= 2 * each.row(), "of two rows")
+    size = found.row() * found.size
+    found.data[size : 2 * size] = found.data[:size]
+    call.note(f"{found.dtype} result{leaves[place][0]}{list(found.shape)}")
+    return replaced(leaves, place, found)
+
+
 def wrapped(call: Any, leaves: Leaves) -> Leaves:
     """A fault: int64 results wrap at 2^31."""
     changed = leaves

@@ -7,7 +7,8 @@ from assay.call import Call
 from assay.mutation.elements import Elements, elements_of
 from assay.mutation.faults import FAULTS, Fault
 from assay.mutation.leaves import INAPPLICABLE
-from assay.regimes import specs_in
+from assay.mutation.misread import index_fill
+from assay.regimes import fill_of, specs_in
 from assay.results import Numbers
 from assay.spec import TensorSpec
 from assay.wire import SKIPPED, Job, Stop
@@ -30,6 +31,7 @@ class Watched(Call):
         self.inputs_of_case: list[tuple[str, Any]] = []
         self.before: dict[str, Elements | None] = {}
         self.other: Any = None
+        self.fills: dict[str, Any] = {}  # of indices, by parameter
 
     def note(self, words: str) -> None:
         """Records where the fault is; the first call counts."""
@@ -57,6 +59,7 @@ class Watched(Call):
 
     def _tensor(self, spec: TensorSpec, parameter: str, path: str, tensor: Any = None) -> Any:
         made = super()._tensor(spec, parameter, path, tensor)
+        index_fill(self, path, fill_of(self.entry, parameter, self.named, spec, self.job.values, self.rules))
         self.fault.filled(self, path, spec, made)
         return made
 

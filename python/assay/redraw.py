@@ -1,0 +1,78 @@
+"""Whether draws follow the seed: the same seed gives the same draws, another seed gives others.
+
+Both lanes add two results to those of a random API. The test lane draws twice more and reports what it finds.
+The reference lane states what must be found; a draw with too few possible values may repeat by chance.
+"""
+
+from array import array
+from collections.abc import Callable
+from math import log, prod
+from typing import Any
+
+from assay.laws import Law, bernoulli_draw
+from assay.reference import torch
+from assay.regimes import USUAL
+from assay.results import Numbers
+from assay.wire import Job
+
+SAME, OTHER = ".the same seed gives the same draws", ".another seed gives other draws"
+FAMILY = "random"
+MOST = 1 << 16  # elements of the result: larger ones may be lent, and may not change any more
+ANOTHER = 0x5DEECE66  # what another seed differs in
+# Two draws are equal by chance once in 2^64 cases.
+BITS = 64
+
+
+def wanted(entry: Any, job: Job) -> bool:
+    """Whether the results of this case are drawn again."""
+    plain = job.values == USUAL and job.lane.execution == "eager"
+    return entry is not None and entry.family == FAMILY and plain
+
+
+def stated(law: Any, own_seed: bool) -> list[tuple[str, Any]]:
+    """What the reference states of a result with this distribution. A call may have a seed of its own."""
+    if not isinstance(law, Law) or prod(law.shape) > MOST:
+        return []
+    same = Numbers(array("b", [1]), "bool", (1,))
+    surely = bits_of(law) >= BITS and not own_seed
+    return [(SAME, same), (OTHER, same if surely else bernoulli_draw(0.5, (1,), torch.bool))]
+
+
+def found(framework: Any, job: Job, results: Any, draw: Callable[[], Any]) -> list[tuple[str, Any]]:
+    """What the test lane finds. `draw` calls the API again; it may overwrite `results`."""
+    if not isinstance(results, framework.tensor_type) or prod(framework.shape(results)) > MOST:
+        return []
+    first = framework.writable(results)
+    framework.seed(job.seed)
+    same = framework.equal(draw(), first)
+    framework.seed(job.seed ^ ANOTHER)
+    other = same and not framework.equal(draw(), first)
+    held = (SAME, same), (OTHER, other)
+    return [(path, Numbers(array("b", [holds]), "bool", (1,))) for path, holds in held]
+
+
+def bits_of(law: Law) -> float:
+    """At least so many bits of chance are in a draw; 0 if that is not known."""
+    count, numbers = prod(law.shape), [each for each in law.parameters if isinstance(each, int | float)]
+    if law.kind == "permutation":
+        return sum(log(k, 2) for k in range(1, count + 1))
+    if law.kind == "integers" and len(numbers) == 2:
+        return count * log(max(1, numbers[1] - numbers[0]), 2)
+    if law.kind == "uniform" and len(numbers) == 2:
+        return 4.0 * count * (numbers[0] < numbers[1])
+    if law.kind in ("normal", "log_normal", "cauchy"):
+        return 4.0 * count * all(each > 0 for each in law.parameters[1:] if isinstance(each, int | float))
+    if law.kind in ("exponential", "gamma"):
+        return 4.0 * count
+    if law.kind == "bernoulli":
+        return _bits_of_choices(law.parameters[0], count)
+    return 0.0
+
+
+def _bits_of_choices(share: Any, count: int) -> float:
+    """The bits in `count` draws that are 1 with this probability, a number or a tensor."""
+    if isinstance(share, int | float):
+        likelier = max(share, 1 - share)
+        return -count * log(likelier, 2) if likelier < 1 else 0.0
+    likelier = torch.maximum(share, 1 - share).double().clamp(0.5, 1)
+    return float(-torch.log2(likelier).sum())

@@ -1,0 +1,70 @@
+"""What is stated and found of draws and their seeds, without a framework."""
+
+import random
+from types import SimpleNamespace
+
+import pytest
+from assay import laws, redraw
+
+
+class Tensor(list):
+    pass
+
+
+class Framework:
+    tensor_type = Tensor
+    random = random.Random(0)
+
+    def seed(self, seed):
+        self.random = random.Random(seed)
+
+    def shape(self, tensor):
+        return (len(tensor),)
+
+    def writable(self, tensor):
+        return Tensor(tensor)
+
+    def equal(self, left, right):
+        return list(left) == list(right)
+
+
+def drawn(framework, *, seed=None, follows=True):
+    """Draws of a generator that follows its seed, has a fixed one, or has none."""
+    if not follows:
+        framework.random = random.Random()
+    elif seed is not None:
+        framework.seed(seed)
+    return Tensor(framework.random.random() for _ in range(40))
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"), [({}, [1, 1]), ({"seed": 7}, [1, 0]), ({"follows": False}, [0, 0])]
+)
+def test_what_a_generator_does_is_found(kind, expected):
+    framework, job = Framework(), SimpleNamespace(seed=3)
+    framework.seed(3)
+    first = drawn(framework, **kind)
+    found = redraw.found(framework, job, first, lambda: drawn(framework, **kind))
+    assert [path for path, _ in found] == [redraw.SAME, redraw.OTHER]
+    assert [list(value.values)[0] for _, value in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("law", "surely"),
+    [
+        (laws.uniform_draw(0.0, 1.0, (40,), "float32"), True),
+        (laws.uniform_draw(1.0, 1.0, (40,), "float32"), False),
+        (laws.normal_draw(0.0, 0.0, (40,), "float32"), False),
+        (laws.normal_draw(0.0, 1.0, (3,), "float32"), False),
+        (laws.integer_draw(0, 2, (63,), "int64"), False),
+        (laws.integer_draw(0, 2, (64,), "int64"), True),
+        (laws.permutation(20, "int64"), False),
+        (laws.permutation(30, "int64"), True),
+        (laws.bernoulli_draw(0.0, (10**4,), "float32"), False),
+        (laws.bernoulli_draw(0.5, (63,), "float32"), False),
+        (laws.bernoulli_draw(0.5, (64,), "float32"), True),
+        (laws.bernoulli_draw(0.99, (1000,), "float32"), False),
+    ],
+)
+def test_draws_that_may_be_equal_by_chance_need_not_differ(law, surely):
+    assert (redraw.bits_of(law) >= redraw.BITS) is surely
