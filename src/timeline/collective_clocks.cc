@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -13,6 +14,7 @@
 namespace assay::timeline {
 namespace {
 
+constexpr std::size_t kNoClock = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kFewestCalls = 3;
 constexpr std::size_t kFewestForDrift = 16;
 constexpr double kAgreement = 5e3;  // ns: clocks this close need no shift
@@ -115,10 +117,16 @@ class Relation {
     return trace_.tracks[trace_.slices[part.slice].track].source;
   }
 
-  // Sources of one host, or of one file, share a clock.
+  // Sources of one host, or of one file, share a clock. Those without GPU work have none.
   void find_clocks(bool trust_hosts) {
     std::map<std::string, std::size_t> known;
+    std::vector<bool> works(trace_.sources.size());
+    for (const Track& track : trace_.tracks) {
+      if (track.gpu && track.source < works.size()) works[track.source] = true;
+    }
     for (std::size_t i = 0; i < trace_.sources.size(); ++i) {
+      clock_of_[i] = kNoClock;
+      if (!works[i]) continue;
       const Source& source = trace_.sources[i];
       std::string key = fmt::format("#{}", i);
       if (!source.path.empty() && !trace_.files.empty() && source.host.empty()) key = source.path;
@@ -189,13 +197,14 @@ class Relation {
       }
     }
     for (std::size_t i = 0; i < clock_of_.size() && missing_.empty(); ++i) {
-      if (!lines_[clock_of_[i]]) missing_ = name_of(i);
+      if (clock_of_[i] != kNoClock && !lines_[clock_of_[i]]) missing_ = name_of(i);
     }
     return missing_.empty();
   }
 
   std::string name_of(std::size_t source) const {
-    const Source& first = trace_.sources.front();
+    const auto reference = std::ranges::find(clock_of_, std::size_t{0});
+    const Source& first = trace_.sources[static_cast<std::size_t>(reference - clock_of_.begin())];
     const Source& other = trace_.sources[source];
     return first.rank != kNone && other.rank != kNone
                ? fmt::format("rank {} and rank {}", first.rank, other.rank)
@@ -265,7 +274,7 @@ class Relation {
 
   void shift() {
     trace_.move_times([&](std::uint32_t source, Nanos time) {
-      if (source >= clock_of_.size()) return time;
+      if (source >= clock_of_.size() || clock_of_[source] == kNoClock) return time;
       const Line& line = *lines_[clock_of_[source]];
       return time + static_cast<Nanos>(line.at(static_cast<double>(time - origin_)));
     });

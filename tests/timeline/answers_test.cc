@@ -14,7 +14,6 @@
 namespace assay::timeline {
 namespace {
 
-using nlohmann::json;
 using test::RankTrace;
 using test::TheInsights;
 using testing::ElementsAre;
@@ -181,8 +180,8 @@ TEST_F(Failing, AMergeChangesNoFigure) {
       const std::vector<test::fs::path> merged{out / file};
       const auto back = load_traces(merged, options);
       ASSERT_TRUE(back) << back.error().message;
-      json then = json::parse(before);
-      json now = json::parse(analysis_json(analyse(*back)));
+      nlohmann::json then = nlohmann::json::parse(before);
+      nlohmann::json now = nlohmann::json::parse(analysis_json(analyse(*back)));
       then.erase("notes");
       now.erase("notes");
       EXPECT_EQ(now, then) << name << " " << file;
@@ -279,6 +278,155 @@ TEST_F(TheInsights, OnlyStagesOfAPipelineFillAndDrain) {
   EXPECT_EQ(idle(second, IdleCause::fill), 100 * kMicro);
   EXPECT_EQ(idle(second, IdleCause::drain), 2 * kMicro);
   EXPECT_EQ(idle(second, IdleCause::host), 80 * kMicro);
+}
+
+// Ranks without a host's name. The second one's clock is 40 ms ahead and gains 20 us a second; it
+// comes 100 us late to each of 40 collectives, a quarter second apart. One leaves 3 ms late.
+TEST_F(TheInsights, ClocksDriftAndOneLateLeaverDoesNotMatter) {
+  RankTrace first(0, 2, "");
+  RankTrace second(1, 2, "");
+  for (int i = 0; i < 40; ++i) {
+    const int begin = 250'000 * i;
+    const int end = begin + 1000;
+    const auto clock = [](int time) { return time + 40'000 + time / 50'000; };
+    first.collective("allreduce", begin, end, 1000);
+    second.collective("allreduce", clock(begin + 100), clock(end + (i == 7 ? 3000 : 0)), 1000);
+  }
+  load({first, second});
+  EXPECT_FALSE(trace_.clocks_assumed);
+  ASSERT_EQ(insights_.collectives.calls.size(), 40U);
+  for (const CollectiveCall& call : insights_.collectives.calls) {
+    EXPECT_EQ(call.last, 1);
+    EXPECT_NEAR(static_cast<double>(call.parts[1].begin - call.parts[0].begin), 100e3, 3e3);
+  }
+  EXPECT_EQ(insights_.collectives.stragglers[0].rank, 1);
+  EXPECT_NEAR(static_cast<double>(insights_.collectives.stragglers[0].cost), 40 * 100e3, 40 * 3e3);
+}
+
+// Two collectives relate no clocks: nobody is blamed, whatever the times say.
+TEST_F(TheInsights, TooFewCollectivesBlameNobody) {
+  RankTrace first(0, 2, "");
+  RankTrace second(1, 2, "");
+  for (const int at : {0, 1000}) {
+    first.collective("allreduce", at, at + 300, 1000);
+    second.collective("allreduce", at + 100, at + 300, 1000);
+  }
+  load({first, second});
+  EXPECT_TRUE(trace_.clocks_assumed);
+  EXPECT_TRUE(insights_.collectives.stragglers.empty());
+  EXPECT_THAT(trace_.notes, testing::Contains(HasSubstr("warning: nothing relates the clocks")));
+  EXPECT_THAT(insights_table(insights_), Not(HasSubstr("came last")));
+}
+
+// One host, but its ranks' parts do not overlap: then they have no common clock. Their ends relate
+// them.
+TEST_F(TheInsights, AHostThatItsCollectivesContradictIsNoHost) {
+  RankTrace first(0);
+  RankTrace second(1);
+  for (int i = 0; i < 5; ++i) {
+    first.collective("allreduce", 1000 * i, 1000 * i + 100, 1000);
+    second.collective("allreduce", 1000 * i + 500, 1000 * i + 600, 1000);
+  }
+  load({first, second});
+  for (const CollectiveCall& call : insights_.collectives.calls) EXPECT_EQ(call.last, kNone);
+  EXPECT_THAT(trace_.notes, testing::Contains(HasSubstr("clocks: 2 related")));
+}
+
+// Three ranks come to each collective at 0, 10 and 40 us: the last costs each other one (40 + 30)
+// / 2.
+TEST_F(TheInsights, WhatALateRankCostsIsByRank) {
+  RankTrace ranks[] = {RankTrace(0, 3), RankTrace(1, 3), RankTrace(2, 3)};
+  for (int rank = 0; rank < 3; ++rank) {
+    const int late[] = {0, 10, 40};
+    ranks[rank].collective("allreduce", late[rank], 100, 1000, "[0, 1, 2]");
+    ranks[rank].collective("allreduce", 200, 300, 1000, "[0, 1, 2]");
+  }
+  load({ranks[0], ranks[1], ranks[2]});
+  ASSERT_EQ(insights_.collectives.stragglers[0].rank, 2);
+  EXPECT_EQ(insights_.collectives.stragglers[0].last, 1U);
+  EXPECT_EQ(insights_.collectives.stragglers[0].cost, 35 * kMicro);
+  EXPECT_EQ(insights_.collectives.calls[1].last, kNone);  // a tie
+}
+
+// From step 3 on, rank 2's kernels take 150 us instead of 100.
+TEST_F(TheInsights, ASlowGpuIsNamedFromItsFirstStep) {
+  std::vector<RankTrace> ranks;
+  for (int rank = 0; rank < 4; ++rank) ranks.emplace_back(rank, 4);
+  for (int step = 0; step < 8; ++step) {
+    const int mark = 1000 * step;
+    for (int rank = 0; rank < 4; ++rank) {
+      const int took = rank == 2 && step >= 3 ? 150 : 100;
+      ranks[static_cast<std::size_t>(rank)]
+          .range(fmt::format("ProfilerStep#{}", step), mark, mark + 1000)
+          .kernel("gemm", mark + 1, mark + 10, mark + 10 + took)
+          .collective("allreduce", mark + 10 + took, mark + 300, 1000, "[0, 1, 2, 3]");
+    }
+  }
+  load({ranks[0], ranks[1], ranks[2], ranks[3]});
+  ASSERT_EQ(insights_.culprits.size(), 1U);
+  EXPECT_EQ(insights_.culprits[0].name, "rank 2");
+  EXPECT_EQ(insights_.culprits[0].since, 3);
+  EXPECT_EQ(insights_.culprits[0].excess, 50 * kMicro);
+  // 3 steps of 100 us and 5 of 150, against 8 of 100.
+  EXPECT_THAT(insights_.culprits[0].cause, HasSubstr("take 1.31 times as long"));
+}
+
+TEST_F(TheInsights, ASlowerRunIsToldFromChance) {
+  const auto run = [&](std::initializer_list<int> steps) {
+    RankTrace rank(0, 1);
+    int mark = 0;
+    int number = 0;
+    for (const int took : steps) {
+      rank.range(fmt::format("ProfilerStep#{}", number++), mark, mark + took);
+      rank.kernel("work", mark + 1, mark + 10, mark + took - 10);
+      mark += took;
+    }
+    load({rank});
+  };
+  run({1000, 1010, 990, 1000, 1010, 990});
+  const Trace trace = std::move(trace_);
+  const Analysis before = analysis_;
+  const Insights insights = insights_;
+  const auto change = [&](std::initializer_list<int> steps) {
+    run(steps);
+    return compare({trace, before, insights}, {trace_, analysis_, insights_});
+  };
+  const Comparison slower = change({1050, 1060, 1040, 1050});
+  EXPECT_NEAR(slower.step.percent, 5, 1e-6);
+  EXPECT_EQ(slower.step.verdict(), "slower");
+  EXPECT_TRUE(slower.slower(3));
+  EXPECT_FALSE(slower.slower(6));
+  // The means differ by 5%, but so do the steps.
+  const Comparison noise = change({800, 1300, 850, 1250});
+  EXPECT_NEAR(noise.step.percent, 5, 1e-6);
+  EXPECT_EQ(noise.step.verdict(), "no significant change");
+  EXPECT_FALSE(noise.slower(3));
+  // A slow first step is start-up.
+  EXPECT_EQ(change({9000, 1000, 1010, 990, 1000, 1010, 990}).step.verdict(),
+            "no significant change");
+  const auto parsed = nlohmann::json::parse(comparison_text(slower, "json"));
+  EXPECT_EQ(parsed.at("step").at("verdict"), "slower");
+  EXPECT_THAT(comparison_text(slower, "markdown"), HasSubstr("| `compute` |"));
+  EXPECT_THAT(comparison_text(slower, "html"), HasSubstr("<td>compute<td>"));
+  EXPECT_THAT(comparison_text(slower, "table"), HasSubstr("step: 1.000 ms -> 1.050 ms (+5.00%"));
+}
+
+// 40 ranks: the table has their distribution and the one that differs, not 40 rows.
+TEST_F(TheInsights, ManyRanksAreADistribution) {
+  std::vector<test::fs::path> paths;
+  for (int rank = 0; rank < 40; ++rank) {
+    RankTrace trace(rank, 40, fmt::format("node{}", rank / 8));
+    trace.range("ProfilerStep#0", 0, 1000).kernel("k", 1, 10, rank == 17 ? 810 : 510);
+    paths.push_back(test::write(folder_ / fmt::format("r{}.json", rank), trace.text()));
+  }
+  const auto trace = load_traces(paths, {});
+  ASSERT_TRUE(trace) << trace.error().message;
+  const std::string text = analysis_table(analyse(*trace));
+  EXPECT_LT(std::ranges::count(text, '\n'), 20);
+  EXPECT_THAT(text, HasSubstr("median"));
+  EXPECT_THAT(text, HasSubstr("1 of 40 devices differ"));
+  EXPECT_THAT(text, HasSubstr("rank 17"));
+  EXPECT_THAT(text, Not(HasSubstr("rank 18")));
 }
 
 TEST(KernelKinds, TellLibrariesFromWords) {

@@ -16,12 +16,12 @@
 namespace assay::timeline {
 namespace {
 
+using test::RankTrace;
 using test::TempFolder;
+using test::TheInsights;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-using test::RankTrace;
-using test::TheInsights;
 
 TEST(JobNames, OfKnownPrograms) {
   struct Known {

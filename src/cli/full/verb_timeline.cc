@@ -220,7 +220,7 @@ Result<int> run_compare(const TimelineOptions& options, const Analysed& now) {
     ASSAY_TRY(limit, fail_limit(options.fail_on));
   }
   ASSAY_TRY(const Analysed before, analysed_baseline(options));
-  const Comparison comparison = compare({before.trace, before.analysis, before.insights},
+  const Comparison comparison = timeline::compare({before.trace, before.analysis, before.insights},
                                         {now.trace, now.analysis, now.insights});
   show(stdout, "{}", comparison_text(comparison, options.format));
   const bool failed = !options.fail_on.empty() && comparison.slower(limit);

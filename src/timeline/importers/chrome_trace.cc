@@ -16,14 +16,10 @@
 namespace assay::timeline {
 namespace {
 
-// Merges show a recorded job as "forward@3" with category "forward". Shortens the name to "forward"
-// and returns the micro batch.
+// Merges show a job as "forward@3". Shortens the name to "forward" and returns the micro batch.
 std::int32_t take_micro_batch(ChromeEvent& event) {
-  const std::size_t at = event.category.size();
-  if (at == 0 || event.name.size() < at + 2 || event.name[at] != '@' ||
-      !event.name.starts_with(event.category)) {
-    return kNone;
-  }
+  const std::size_t at = event.name.rfind('@');
+  if (at == 0 || at == std::string_view::npos) return kNone;
   const char* const end = event.name.data() + event.name.size();
   std::int32_t number = 0;
   const auto [stop, error] = std::from_chars(event.name.data() + at + 1, end, number);
@@ -154,7 +150,7 @@ class ChromeBuilder {
       launch(event, thread, category);
       return open(event, {}, kind, false);
     }
-    const std::int32_t micro_batch = shorten(event);
+    const std::int32_t micro_batch = shorten(event, trace().tracks[thread.track].jobs);
     Slice slice{.begin = event.begin,
                 .end = event.begin + event.duration,
                 .name = trace().strings.intern_valid(event.name),
@@ -167,12 +163,16 @@ class ChromeBuilder {
     add(slice, kind);
   }
 
-  // Removes the duration and the micro batch from the event's name; returns the micro batch.
-  std::int32_t shorten(ChromeEvent& event) const {
+  // Removes the duration and, from a job's name, the micro batch; returns the micro batch. A job is
+  // on a track of jobs, or named after its category.
+  std::int32_t shorten(ChromeEvent& event, bool job) const {
     if (dialect_.durations_in_names && event.name.ends_with("s]")) {
       event.name = event.name.substr(0, event.name.rfind('['));
     }
-    return take_micro_batch(event);
+    const std::string_view category = event.category;
+    job |= !category.empty() && event.name.size() > category.size() &&
+           event.name.starts_with(category) && event.name[category.size()] == '@';
+    return job ? take_micro_batch(event) : kNone;
   }
 
   void open(const ChromeEvent& event, Slice slice, EventKind kind, bool kept) {
@@ -193,7 +193,7 @@ class ChromeBuilder {
   }
 
   void end(ChromeEvent& event) {
-    shorten(event);
+    shorten(event, false);
     const StringId name = trace().strings.intern_valid(event.name);
     auto closed = open_.close(key_of(event, false), name, event.name.empty());
     if (!closed || !event.timed) {
