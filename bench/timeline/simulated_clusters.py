@@ -23,6 +23,8 @@ STEPS = 12
 PER_HOST = 8
 LAYERS = 4
 STAGES = 4
+MICRO_BATCHES = 8
+GEMM = 40_000.0
 KINDS = ("clocks", "balanced", "rank", "host", "link", "loader", "stage")
 
 
@@ -39,7 +41,6 @@ class Cluster:
     def __post_init__(self) -> None:
         rng = self.rng
         hosts = self.ranks // PER_HOST
-        self.pipelined = self.kind == "stage"
         self.skew = [0.0] * self.ranks
         self.drift = [0.0] * self.ranks
         for host in range(hosts):
@@ -142,29 +143,78 @@ def simulate(cluster: Cluster) -> tuple[list[Rank], list[float]]:
         for r in world:
             loader = rng.uniform(40, 60)
             if cluster.kind == "loader" and cluster.slow(r, step):
-                loader += (cluster.factor - 1) * 20_000
+                loader += (cluster.factor - 1) * 10 * GEMM
             ranks[r].host("enumerate(DataLoader)#_Iter.__next__", now[r] + 1, now[r] + loader)
             now[r] += loader + rng.uniform(5, 15)
         for layer in range(LAYERS):
             for r in world:
-                took = 2_000 * rng.gauss(1, 0.01)
+                took = GEMM * rng.gauss(1, 0.01)
                 if cluster.kind in ("rank", "host") and cluster.slow(r, step):
-                    took *= cluster.factor
-                if cluster.pipelined and cluster.slow(r, step):
                     took *= cluster.factor
                 ranks[r].kernel(f"gemm_{layer}", now[r] - 8, now[r], now[r] + took)
                 now[r] += took + rng.uniform(2, 6)
             for g, members in enumerate(groups):
                 together = max(now[r] for r in members)
-                transfer = 1_000 * rng.gauss(1, 0.01)
+                transfer = GEMM / 2 * rng.gauss(1, 0.01)
                 if cluster.kind == "link" and members[0] in cluster.culprit and step >= cluster.since:
                     transfer *= 1 + 2 * (cluster.factor - 1)
                 finish(ranks, now, truth, members, together + transfer, f"host{g}", 262_144, rng)
-        finish(ranks, now, truth, world, max(now) + 3_000 * rng.gauss(1, 0.01), "world", 1 << 22, rng)
+        finish(ranks, now, truth, world, max(now) + 1.5 * GEMM * rng.gauss(1, 0.01), "world", 1 << 22, rng)
         for r in world:
             ranks[r].host(f"ProfilerStep#{step}", begin[r], now[r])
             now[r] += rng.uniform(3, 10)
     return ranks, truth
+
+
+def simulate_pipelines(cluster: Cluster) -> tuple[list[Rank], list[float]]:
+    """1F1B over STAGES stages, of which one is slow, in ranks / STAGES data-parallel groups."""
+    rng = cluster.rng
+    ranks = [Rank(cluster, r) for r in range(cluster.ranks)]
+    now = [1_000_000.0 + rng.uniform(0, 50) for _ in ranks]
+    truth: list[float] = []
+    for step in range(STEPS):
+        begin = list(now)
+        for first in range(0, cluster.ranks, STAGES):
+            run_pipeline(cluster, ranks, now, first, step)
+        finish(ranks, now, truth, list(range(cluster.ranks)), max(now) + GEMM, "world", 1 << 22, rng)
+        for r in range(cluster.ranks):
+            ranks[r].host(f"ProfilerStep#{step}", begin[r], now[r])
+            now[r] += rng.uniform(3, 10)
+    return ranks, truth
+
+
+def run_pipeline(cluster: Cluster, ranks: list[Rank], now: list[float], first: int, step: int) -> None:
+    """One step of the pipeline whose first stage is rank `first`."""
+    orders = []
+    for stage in range(STAGES):
+        warm = min(MICRO_BATCHES, STAGES - stage - 1)
+        order = [("Forward", m) for m in range(warm)]
+        for m in range(MICRO_BATCHES):
+            if warm + m < MICRO_BATCHES:
+                order.append(("Forward", warm + m))
+            order.append(("Backward", m))
+        orders.append(order)
+    done: dict[tuple[str, int, int], float] = {}
+    at = [0] * STAGES
+    host = [now[first + s] for s in range(STAGES)]
+    while any(at[s] < len(orders[s]) for s in range(STAGES)):
+        for stage in range(STAGES):
+            while at[stage] < len(orders[stage]):
+                name, micro = orders[stage][at[stage]]
+                source = stage - 1 if name == "Forward" else stage + 1
+                ready = 0.0 if source in (-1, STAGES) else done.get((name, micro, source), -1.0)
+                if ready < 0:
+                    break
+                rank = first + stage
+                took = GEMM / 4 * (1 if name == "Forward" else 2) * cluster.rng.gauss(1, 0.01)
+                took *= cluster.factor if cluster.slow(rank, step) else 1
+                begin = max(now[rank], ready) + cluster.rng.uniform(2, 6)
+                ranks[rank].host(f"{name} {micro}", host[stage], host[stage] + 20)
+                ranks[rank].kernel(f"gemm_{name}", host[stage] + 5, begin, begin + took)
+                host[stage] += 25
+                now[rank] = begin + took
+                done[(name, micro, stage)] = now[rank]
+                at[stage] += 1
 
 
 def finish(
@@ -187,12 +237,20 @@ def finish(
         now[r] = left
 
 
-def write(ranks: list[Rank], folder: Path, hosts: bool) -> None:
+def write(ranks: list[Rank], folder: Path, hosts: bool, pipelined: bool) -> None:
     for rank in ranks:
         trace: dict[str, object] = {
             "schemaVersion": 1,
             "deviceProperties": [],
-            "distributedInfo": {"rank": rank.rank, "world_size": len(ranks)},
+            "distributedInfo": {
+                "rank": rank.rank,
+                "world_size": len(ranks),
+                "pg_config": [
+                    {"pg_name": f"pp{p}", "pg_desc": "pp", "ranks": list(range(p, p + STAGES))}
+                    for p in range(0, len(ranks), STAGES)
+                    if pipelined
+                ],
+            },
             "traceEvents": rank.events,
         }
         if hosts:
@@ -243,7 +301,7 @@ def main() -> int:
     parser.add_argument("--ranks", type=int, default=64)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--kinds", default=",".join(k for k in KINDS if k != "stage"))
+    parser.add_argument("--kinds", default=",".join(KINDS))
     options = parser.parse_args()
     missed = False
     for kind in options.kinds.split(","):
@@ -251,9 +309,9 @@ def main() -> int:
         for run in range(options.runs):
             rng = random.Random(f"{options.seed} {kind} {run}")
             cluster = Cluster(options.ranks, rng, kind)
-            ranks, truth = simulate(cluster)
+            ranks, truth = (simulate_pipelines if kind == "stage" else simulate)(cluster)
             with tempfile.TemporaryDirectory() as folder:
-                write(ranks, Path(folder), hosts=kind != "clocks")
+                write(ranks, Path(folder), hosts=kind != "clocks", pipelined=kind == "stage")
                 report = analyze(options.assay, Path(folder))
             right += named_right(report, cluster)
             culprits = report["culprits"]

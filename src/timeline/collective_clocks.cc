@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kNoClock = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kFewestCalls = 3;
-constexpr std::size_t kFewestForDrift = 16;
+constexpr std::size_t kFewestForDrift = 6;
 constexpr double kAgreement = 5e3;  // ns: clocks this close need no shift
 
 double median(std::vector<double> values) {
@@ -176,23 +176,25 @@ class Relation {
     if (!lengths.empty()) usual_length_ = median(std::move(lengths));
   }
 
-  // First offsets, from clock to clock. False if some clock has too few calls with known ones.
+  // First lines, from clock to clock: groups within a host agree on any drift that they share, so
+  // the rounds of refine() alone would not find it. False if some clock has too few calls with
+  // known ones.
   bool solve() {
     lines_.assign(clocks_, std::nullopt);
     lines_[0] = Line{};
     for (bool found = true; found;) {
       found = false;
-      std::vector<std::vector<double>> offsets(clocks_);
+      std::vector<std::vector<Point>> points(clocks_);
       for (const auto& samples : samples_) {
         const auto common = common_end(samples);
         if (!common) continue;
         for (const Sample& one : samples) {
-          if (!lines_[one.clock]) offsets[one.clock].push_back(*common - one.end);
+          if (!lines_[one.clock]) points[one.clock].push_back({one.end, *common - one.end});
         }
       }
       for (std::size_t clock = 0; clock < clocks_; ++clock) {
-        if (offsets[clock].size() < kFewestCalls) continue;
-        lines_[clock] = Line{median(std::move(offsets[clock])), 0};
+        if (points[clock].size() < kFewestCalls) continue;
+        lines_[clock] = fit(points[clock]);
         found = true;
       }
     }

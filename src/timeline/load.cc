@@ -80,6 +80,7 @@ FileReport damaged_file(const fs::path& path, std::string why) {
   report.truncated = 1;
   std::error_code ignored;
   report.bytes = fs::file_size(path, ignored);
+  if (why.starts_with(report.path + ": ")) why.erase(0, report.path.size() + 2);
   report.notes.push_back(std::move(why));
   return report;
 }

@@ -89,6 +89,8 @@ TEST_F(Failing, StepsWithoutGpuWorkCount) {
   const TimeShare& total = analysis_.devices[0].total;
   EXPECT_EQ(total.span, 32'000 * kMicro);
   EXPECT_EQ(total.compute, 1000 * kMicro);
+  ASSERT_EQ(insights_.paths.size(), 32U);
+  EXPECT_EQ(insights_.paths[20].length, 1000 * kMicro);
   EXPECT_EQ(insights_.quality.hollow_steps, 30U);
   EXPECT_EQ(insights_.quality.hollow_time, 30'000 * kMicro);
   EXPECT_EQ(insights_.quality.lost_launches, 150U);
@@ -158,6 +160,7 @@ TEST_F(Failing, PaddlesRangesAndMemoryAreLikeAnyones) {
     EXPECT_NEAR(schedule.ideal_bubble, 0.2, 1e-9);
     EXPECT_NEAR(schedule.measured_bubble, 0.2, 0.02);
   }
+  EXPECT_TRUE(analysis_.launch_bound.empty());
   ASSERT_FALSE(insights_.memory.empty());
   EXPECT_EQ(insights_.memory[0].rank, 0);
   EXPECT_EQ(insights_.memory[0].device, 0);

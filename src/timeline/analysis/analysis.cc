@@ -111,15 +111,15 @@ DeviceReport report_of(const Device& device, std::size_t stage, const std::vecto
   return report;
 }
 
-// Steps in which most work of some device starts late, and a fifth of its time is the host's.
+// Steps in which most work of some device starts late, and a fifth of its time is such gaps. The
+// longest gap does not count: it is a stall, not launches.
 std::vector<std::size_t> launch_bound_steps(const Analysis& analysis) {
   std::vector<std::size_t> steps;
   for (std::size_t i = 0; i < analysis.steps.size(); ++i) {
     if (std::ranges::any_of(analysis.devices, [&](const DeviceReport& device) {
           const TimeShare& share = device.steps[i];
-          const Nanos host =
-              share.idle_by[static_cast<std::size_t>(IdleCause::host)] - share.loading;
-          return 2 * share.late_starts > share.starts && 5 * host > share.span;
+          return 2 * share.late_starts > share.starts &&
+                 5 * (share.late - share.longest_late) > share.span;
         })) {
       steps.push_back(i);
     }
@@ -178,6 +178,8 @@ TimeShare& TimeShare::operator+=(const TimeShare& other) {
   loading += other.loading;
   starts += other.starts;
   late_starts += other.late_starts;
+  late += other.late;
+  longest_late = std::max(longest_late, other.longest_late);
   for (std::size_t i = 0; i < kIdleCauses; ++i) idle_by[i] += other.idle_by[i];
   return *this;
 }

@@ -39,6 +39,8 @@ struct TimeShare {
   Nanos loading = 0;              // of the host's idle time: in the data loader
   std::uint64_t starts = 0;       // work with a known launch
   std::uint64_t late_starts = 0;  // gaps that ended with a late launch
+  Nanos late = 0;                 // the host's part of these gaps, without data loader
+  Nanos longest_late = 0;         // of one gap
 
   Nanos exposed_communication() const { return communication - hidden_communication; }
   TimeShare& operator+=(const TimeShare& other);

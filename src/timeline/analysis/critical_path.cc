@@ -72,6 +72,8 @@ class Walker {
     if (at != kNobody) {
       const Nanos end = trace_.slices[at].end;
       charge_host(Idle::host, worker_of_[at], {std::min(end, window.end), window.end}, path);
+    } else if (!workers_.empty()) {
+      charge_host(Idle::unknown, 0, window, path);  // a step without GPU work
     }
     // Each link ends before its successor, so the path is finite; the limit guards against damaged
     // traces.

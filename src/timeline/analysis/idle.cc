@@ -60,8 +60,13 @@ class Gaps {
     charge(IdleCause::queue, blocked);
     charge(IdleCause::host, launched - gap.begin - blocked);
     charge(IdleCause::device, gap.end - launched);
-    share_.loading += measure(intersect(device_.loading, late));
-    if (launched > gap.begin && !cut) ++share_.late_starts;
+    const Nanos loading = measure(intersect(device_.loading, late));
+    share_.loading += loading;
+    if (launched <= gap.begin || cut) return;
+    const Nanos waited = launched - gap.begin - blocked - loading;
+    ++share_.late_starts;
+    share_.late += waited;
+    share_.longest_late = std::max(share_.longest_late, waited);
   }
 
   const Device& device_;
