@@ -37,14 +37,10 @@ struct Excess {
   std::size_t since = 0;
 };
 
-// How much longer than the median of its peers one of them takes, step by step.
-Excess excess_of(const Series& own, const std::vector<const Series*>& peers) {
+// How much longer than the median one takes, step by step.
+Excess excess_of(const Series& own, const Series& medians) {
   Series excess;
-  for (std::size_t step = 0; step < own.size(); ++step) {
-    Series all;
-    for (const Series* peer : peers) all.push_back((*peer)[step]);
-    excess.push_back(own[step] - lower_median(std::move(all)));
-  }
+  for (std::size_t step = 0; step < own.size(); ++step) excess.push_back(own[step] - medians[step]);
   Excess result;
   const auto tail = static_cast<std::ptrdiff_t>(late_steps(excess.size()));
   result.size = lower_median({excess.end() - tail, excess.end()});
@@ -62,16 +58,27 @@ Excess excess_of(const Series& own, const std::vector<const Series*>& peers) {
 // Finds those of the peers that stand out: by a thirtieth of a step, and by far more than the
 // others differ among themselves.
 std::map<std::size_t, Excess> outliers(const std::vector<const Series*>& peers, Nanos step) {
+  Series medians;
+  for (std::size_t i = 0; i < peers.front()->size(); ++i) {
+    Series all;
+    for (const Series* peer : peers) all.push_back((*peer)[i]);
+    medians.push_back(lower_median(std::move(all)));
+  }
   std::vector<Excess> all;
-  for (const Series* own : peers) all.push_back(excess_of(*own, peers));
+  Series sorted;
+  for (const Series* own : peers) {
+    all.push_back(excess_of(*own, medians));
+    sorted.push_back(std::abs(all.back().size));
+  }
+  std::ranges::sort(sorted);
   std::map<std::size_t, Excess> found;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    Series others;
-    for (std::size_t j = 0; j < all.size(); ++j) {
-      if (j != i) others.push_back(std::abs(all[j].size));
-    }
+  for (std::size_t i = 0; i < all.size() && all.size() > 1; ++i) {
+    // The lower median of the others: without this one, which has its place in the order.
+    const auto own = std::ranges::lower_bound(sorted, std::abs(all[i].size)) - sorted.begin();
+    const auto middle = static_cast<std::ptrdiff_t>((all.size() - 2) / 2);
     constexpr Nanos kSpreads = 6;
-    const Nanos spread = kSpreads * lower_median(std::move(others));
+    const Nanos spread =
+        kSpreads * sorted[static_cast<std::size_t>(middle >= own ? middle + 1 : middle)];
     if (30 * all[i].size > step && all[i].size > spread) found[i] = all[i];
   }
   return found;

@@ -79,12 +79,13 @@ std::string collective_table(const CollectiveReport& report) {
 
 std::string straggler_table(const CollectiveReport& report, std::size_t top) {
   std::string text;
-  if (!report.stragglers.empty()) {
-    text += fmt::format("\n{:<8}{:>12}{:>18}{:>14}\n", "rank", "came last", "cost each ms",
-                        "waited ms");
-  }
   for (std::size_t i = 0; i < report.stragglers.size() && i < top; ++i) {
     const Straggler& one = report.stragglers[i];
+    if (one.last == 0 && one.waited == 0) continue;
+    if (text.empty()) {
+      text += fmt::format("\n{:<8}{:>12}{:>18}{:>14}\n", "rank", "came last", "cost each ms",
+                          "waited ms");
+    }
     text += fmt::format("{:<8}{:>12}{:>18.3f}{:>14.3f}\n", one.rank, one.last, millis(one.cost),
                         millis(one.waited));
   }
