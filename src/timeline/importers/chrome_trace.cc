@@ -134,7 +134,8 @@ class ChromeBuilder {
     const StringId category = trace().strings.intern_valid(event.category);
     EventKind kind = kind_of(event, category);
     // PyTorch up to 2.0 records it as an operator.
-    if (kind == EventKind::host && event.name.starts_with("enumerate(DataLoader")) {
+    if (kind == EventKind::host && !event.name.empty() && event.name[0] == 'e' &&
+        event.name.starts_with("enumerate(DataLoader")) {
       kind = EventKind::annotation;
     }
     if (event.phase == 'X' && calls_collective(event.name)) collective_call(event);
@@ -142,7 +143,8 @@ class ChromeBuilder {
     if (options_.analysis && (kind == EventKind::host || kind == EventKind::other)) {
       if (kind == EventKind::host) count_process(event);
       ++counts().ignored;
-      return open(event, {}, kind, false);
+      if (event.phase == 'B') open(event, {}, kind, false);
+      return;
     }
     if (!builder_.has_room()) return open(event, {}, kind, false);
     const Thread& thread = thread_of(event, on_gpu(kind));

@@ -184,12 +184,15 @@ void JsonCursor::literal(std::string_view word) {
 JsonCursor::String JsonCursor::scalar() {
   const char c = peek();
   if (c == '"') return string();
-  if ((c == '-' || c == 'N' || c == 'n' || c == 'I' || c == 'i') && no_number()) return {};
-  if (c == '-' || is_digit(c)) return {number(), false};
+  if (is_digit(c)) return {number()};
+  if (c == '-' || c == 'N' || c == 'n' || c == 'I' || c == 'i') {
+    if (no_number()) return {};
+    if (c == '-') return {number()};
+  }
   const char* const begin = at_;
   skip();
   if (!good() || c == '{' || c == '[' || c == 'n') return {};
-  return {std::string_view(begin, static_cast<std::size_t>(at_ - begin)), false};
+  return {std::string_view(begin, static_cast<std::size_t>(at_ - begin))};
 }
 
 void JsonCursor::skip(int depth) {

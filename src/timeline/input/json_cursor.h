@@ -38,7 +38,7 @@ class JsonCursor {
 
   // A string without its quotes; json_decode() resolves the escapes in `raw`.
   struct String {
-    std::string_view raw;
+    std::string_view raw = {};
     bool escaped = false;
     bool damaged = false;  // not UTF-8
   };
