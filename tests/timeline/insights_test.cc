@@ -22,7 +22,6 @@ using test::TheInsights;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-
 TEST(JobNames, OfKnownPrograms) {
   struct Known {
     const char* name;

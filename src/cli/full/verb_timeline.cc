@@ -221,7 +221,7 @@ Result<int> run_compare(const TimelineOptions& options, const Analysed& now) {
   }
   ASSAY_TRY(const Analysed before, analysed_baseline(options));
   const Comparison comparison = timeline::compare({before.trace, before.analysis, before.insights},
-                                        {now.trace, now.analysis, now.insights});
+                                                  {now.trace, now.analysis, now.insights});
   show(stdout, "{}", comparison_text(comparison, options.format));
   const bool failed = !options.fail_on.empty() && comparison.slower(limit);
   if (failed) {
