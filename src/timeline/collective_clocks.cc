@@ -52,6 +52,7 @@ Line fit(std::vector<Point>& points) {
     if (!slopes.empty()) line.drift = median(std::move(slopes));
   }
   std::vector<double> offsets;
+  offsets.reserve(points.size());
   for (const Point& point : points) offsets.push_back(point.offset - line.drift * point.time);
   line.offset = median(std::move(offsets));
   return line;
@@ -110,6 +111,7 @@ class Relation {
 
   std::vector<const CollectiveCall*> pointers() const {
     std::vector<const CollectiveCall*> all;
+    all.reserve(calls_.size());
     for (const CollectiveCall& call : calls_) all.push_back(&call);
     return all;
   }
@@ -170,6 +172,7 @@ class Relation {
       }
       if (ends.size() < 2) continue;
       std::vector<Sample> samples;
+      samples.reserve(ends.size());
       for (auto& [clock, of_clock] : ends) samples.push_back({clock, median(std::move(of_clock))});
       samples_.push_back(std::move(samples));
     }

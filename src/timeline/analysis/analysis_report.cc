@@ -181,7 +181,7 @@ std::string table_row(const std::string& label, const std::vector<double>& colum
 }
 
 double quantile(std::vector<double> values, double at) {
-  const auto place = static_cast<std::ptrdiff_t>(at * static_cast<double>(values.size() - 1) + 0.5);
+  const auto place = std::lround(at * static_cast<double>(values.size() - 1));
   std::ranges::nth_element(values, values.begin() + place);
   return values[static_cast<std::size_t>(place)];
 }
@@ -203,10 +203,12 @@ std::string distribution(const Analysis& analysis, std::size_t top) {
   for (const auto& [label, at] :
        {std::pair{"min", 0.0}, {"median", 0.5}, {"p95", 0.95}, {"max", 1.0}}) {
     std::vector<double> columns;
+    columns.reserve(by_column.size());
     for (const auto& values : by_column) columns.push_back(quantile(values, at));
     text += table_row(label, columns);
   }
   std::vector<std::pair<double, std::string>> order;
+  order.reserve(hosts.size());
   for (const auto& [name, host] : hosts) {
     order.emplace_back(share(host.first.compute, host.first.span), name);
   }

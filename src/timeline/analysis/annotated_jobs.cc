@@ -161,6 +161,7 @@ namespace {
 // "backward_step") get the pass as category and their position in the step as micro batch.
 void number_jobs(Trace& trace, const JobNames& names) {
   std::vector<Nanos> begins;
+  begins.reserve(trace.steps.size());
   for (const Step& step : trace.steps) begins.push_back(step.begin);
   std::ranges::sort(begins);
   std::map<std::tuple<std::uint32_t, StringId, std::ptrdiff_t>, std::int32_t> counts;

@@ -21,6 +21,7 @@ using Figures = std::map<std::string, double>;
 // Without steps that are far from the median: start-up, checkpoints.
 std::vector<double> usual_steps(const Analysis& analysis) {
   std::vector<double> steps;
+  steps.reserve(analysis.lengths.size());
   for (const Nanos length : analysis.lengths) steps.push_back(millis(length));
   constexpr std::size_t kFewest = 5;
   if (steps.size() < kFewest) return steps;
@@ -30,6 +31,7 @@ std::vector<double> usual_steps(const Analysis& analysis) {
   };
   const double middle = median(steps);
   std::vector<double> deviations;
+  deviations.reserve(steps.size());
   for (const double step : steps) deviations.push_back(std::abs(step - middle));
   const double spread = std::max(median(deviations), 0.01 * middle);
   constexpr double kFar = 6;

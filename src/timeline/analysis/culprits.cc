@@ -13,7 +13,7 @@ namespace assay::timeline {
 namespace {
 
 using Series = std::vector<Nanos>;  // by step
-using Metric = Nanos (*)(const TimeShare&);
+using TimePart = Nanos (*)(const TimeShare&);
 
 Nanos host_time(const TimeShare& share) {
   return share.idle_by[static_cast<std::size_t>(IdleCause::host)] - share.loading;
@@ -129,8 +129,8 @@ class CulpritFinder {
     if (analysis_.devices.size() > 1) {
       factors_ = kernel_factors(trace_);
       for (const auto& [metric, cause] :
-           {std::pair<Metric, const char*>{[](const TimeShare& share) { return share.loading; },
-                                           "data loader"},
+           {std::pair<TimePart, const char*>{[](const TimeShare& share) { return share.loading; },
+                                             "data loader"},
             {[](const TimeShare& share) { return share.compute; }, "compute"},
             {host_time, "late launches"}}) {
         for (const auto& peers : peer_groups()) find_among(peers, metric, cause);
@@ -152,6 +152,7 @@ class CulpritFinder {
       }
     }
     std::vector<std::vector<std::size_t>> groups;
+    groups.reserve(stages.size());
     for (auto& [stage, devices] : stages) groups.push_back(std::move(devices));
     if (groups.empty() || analysis_.pipelines.front().size() < 2) {
       groups.assign(1, std::vector<std::size_t>(analysis_.devices.size()));
@@ -160,7 +161,7 @@ class CulpritFinder {
     return groups;
   }
 
-  Series series_of(const DeviceReport& device, Metric metric) const {
+  Series series_of(const DeviceReport& device, TimePart metric) const {
     Series series;
     for (const TimeShare& share : device.steps) series.push_back(metric(share));
     return series;
@@ -175,9 +176,11 @@ class CulpritFinder {
                : "more work than its peers";
   }
 
-  void find_among(const std::vector<std::size_t>& devices, Metric metric, const char* cause) {
+  void find_among(const std::vector<std::size_t>& devices, TimePart metric, const char* cause) {
     std::vector<Series> series;
     std::vector<const Series*> peers;
+    series.reserve(devices.size());
+    peers.reserve(devices.size());
     for (const std::size_t device : devices) {
       series.push_back(series_of(analysis_.devices[device], metric));
     }
@@ -233,6 +236,7 @@ class CulpritFinder {
       series.push_back(std::move(sum));
     }
     std::vector<const Series*> peers;
+    peers.reserve(series.size());
     for (const Series& one : series) peers.push_back(&one);
     for (const auto& [stage, excess] : outliers(peers, step_)) {
       Culprit culprit{.kind = "stage",
@@ -262,6 +266,7 @@ class CulpritFinder {
     for (const CollectiveCall& call : collectives_.calls) {
       if (call.parts.size() < 2 || trace_.clocks_assumed) continue;
       std::vector<std::int32_t> ranks;
+      ranks.reserve(call.parts.size());
       for (const CollectivePart& part : call.parts) ranks.push_back(part.rank);
       Series& times = kinds[{call.name, call.bytes, ranks.size()}][ranks];
       times.resize(analysis_.steps.size());

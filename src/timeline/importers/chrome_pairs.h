@@ -25,9 +25,9 @@ class OpenEvents {
  public:
   // False with too many open events on the thread.
   bool push(std::uint64_t thread, const OpenEvent& event) {
-    constexpr std::size_t kMaxOpen = 4096;
+    constexpr std::size_t kMaxOpenEvents = 4096;
     auto& opened = threads_[thread];
-    if (opened.size() == kMaxOpen) return false;
+    if (opened.size() == kMaxOpenEvents) return false;
     opened.push_back(event);
     return true;
   }
