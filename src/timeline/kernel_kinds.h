@@ -6,6 +6,7 @@
 #include <regex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -16,14 +17,16 @@ namespace assay::timeline {
 class KernelKinds {
  public:
   KernelKinds() = default;  // the table alone
-  // Adds the user's patterns (`--comm`): ECMAScript regular expressions that match anywhere in a
-  // kernel's name. A usage error for an invalid pattern.
-  static Result<KernelKinds> with(const std::vector<std::string>& patterns);
+  // Adds the user's patterns (`--comm`, then `--compute`): ECMAScript regular expressions that
+  // match anywhere in a kernel's name. The first match decides. A usage error for an invalid
+  // pattern.
+  static Result<KernelKinds> with(const std::vector<std::string>& communication,
+                                  const std::vector<std::string>& compute = {});
 
   Kind kind(std::string_view kernel) const;
 
  private:
-  std::vector<std::regex> patterns_;
+  std::vector<std::pair<std::regex, Kind>> patterns_;
 };
 
 }  // namespace assay::timeline

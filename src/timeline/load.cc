@@ -10,8 +10,10 @@
 #include <optional>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "base/text.h"
+#include "timeline/collective_clocks.h"
 #include "timeline/input/args_store.h"
 #include "timeline/input/characters.h"
 
@@ -71,8 +73,29 @@ fs::path unpacked_name(const fs::path& path) {
   return extension == ".gz" || extension == ".zst" ? path.parent_path() / path.stem() : path;
 }
 
-Status search(const fs::path& folder, std::vector<fs::path>& found,
-              std::vector<std::string>& notes) {
+FileReport damaged_file(const fs::path& path, std::string why) {
+  FileReport report;
+  report.path = path.string();
+  report.format = "damaged";
+  report.truncated = 1;
+  std::error_code ignored;
+  report.bytes = fs::file_size(path, ignored);
+  if (why.starts_with(report.path + ": ")) why.erase(0, report.path.size() + 2);
+  report.notes.push_back(std::move(why));
+  return report;
+}
+
+// Whether a file that is no readable trace was to be one: its name says so.
+bool has_name_of_trace(const fs::path& path) {
+  const std::string extension = unpacked_name(path).extension().string();
+  const std::string name = lowered(path.filename().string());
+  constexpr std::array<std::string_view, 4> kOthers{".txt", ".log", ".md", ".py"};
+  return std::ranges::find(kOthers, extension) == kOthers.end() &&
+         (rank_in_name(path) != kNone || name.find("trace") != std::string::npos);
+}
+
+Status search(const fs::path& folder, FoundTraces& result) {
+  std::vector<std::string>& notes = result.notes;
   constexpr std::size_t kMaxFiles = 100'000;
   std::vector<fs::path> files;
   std::error_code error;
@@ -99,8 +122,14 @@ Status search(const fs::path& folder, std::vector<fs::path>& found,
     const bool known = found_out && std::ranges::any_of(importers(), [&](const Importer* one) {
                          return one->recognises(*found_out);
                        });
+    if (!known && has_name_of_trace(file)) {
+      result.damaged.push_back(damaged_file(file, fs::file_size(file, error) == 0
+                                                      ? "the file is empty"
+                                                      : "this is no readable trace"));
+      continue;
+    }
     ++(known ? traces : others);
-    if (known) found.push_back(file);
+    if (known) result.files.push_back(file);
   }
   if (others > 0) {
     notes.push_back(
@@ -114,7 +143,11 @@ Status search(const fs::path& folder, std::vector<fs::path>& found,
   return {};
 }
 
-Result<std::vector<Trace>> import_all(std::span<const fs::path> files, const LoadOptions& options) {
+// Reads the files; a file that cannot be read is passed over and named, unless no other can.
+// Removes such files from `found`, and their ranks.
+Result<std::vector<Trace>> import_all(FoundTraces& found, LoadOptions& options) {
+  const std::vector<fs::path> files = std::move(found.files);
+  found.files.clear();
   std::vector<std::optional<Result<Trace>>> results(files.size());
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
@@ -130,29 +163,65 @@ Result<std::vector<Trace>> import_all(std::span<const fs::path> files, const Loa
     for (std::size_t i = 1; i < count; ++i) others.emplace_back(work);
     work();
   }
+  const bool any = std::ranges::any_of(results, [](const auto& one) { return one->has_value(); });
   std::vector<Trace> traces;
-  for (auto& result : results) {
-    ASSAY_TRY(Trace trace, std::move(*result));
-    traces.push_back(std::move(trace));
+  std::vector<std::int32_t> ranks;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (!*results[i]) {
+      if (!any || !fs::exists(files[i])) return tl::unexpected(results[i]->error());
+      found.damaged.push_back(damaged_file(files[i], results[i]->error().message));
+      continue;
+    }
+    traces.push_back(std::move(**results[i]));
+    results[i].reset();
+    found.files.push_back(files[i]);
+    if (i < options.ranks.size()) ranks.push_back(options.ranks[i]);
   }
+  options.ranks = std::move(ranks);
   return traces;
 }
 
 void set_rank(Trace& trace, std::int32_t rank) {
-  for (Source& source : trace.sources) {
-    if (source.rank == kNone) source.rank = rank;
-  }
-  for (Track& track : trace.tracks) {
-    if (track.rank == kNone) track.rank = rank;
-  }
+  for (Source& source : trace.sources) source.rank = rank;
+  for (Track& track : trace.tracks) track.rank = rank;
 }
 
-// Fills in ranks missing in traces: from the command line, else from file names.
+// The rank at the end of a dump's name: "trace_0", "nccl_trace_rank_node00_0", "run_dump_3.pickle".
+std::int32_t rank_of_dump(const fs::path& path) {
+  const std::string name = path.filename().string();
+  if (const std::int32_t rank = rank_in_text(name); rank != kNone) return rank;
+  std::string stem = name.substr(0, name.find('.'));
+  const std::size_t digits = stem.find_last_not_of("0123456789") + 1;
+  std::int32_t rank = kNone;
+  std::from_chars(stem.data() + digits, stem.data() + stem.size(), rank);
+  return rank != kNone ? rank : rank_in_name(path);
+}
+
+// The only rank that is in all groups of a dump, or kNone.
+std::int32_t rank_by_groups(const Source& source) {
+  std::vector<std::int32_t> common;
+  bool first = true;
+  for (const auto& [name, group] : source.groups) {
+    std::vector<std::int32_t> ranks = group.ranks;
+    std::ranges::sort(ranks);
+    std::vector<std::int32_t> both;
+    std::ranges::set_intersection(ranks, first ? ranks : common, std::back_inserter(both));
+    common = std::move(both);
+    first = false;
+  }
+  return common.size() == 1 ? common.front() : kNone;
+}
+
+// Sets ranks: from the command line, else from the trace, else from the file's name, else from the
+// content.
 void complete_ranks(std::span<const fs::path> files, const LoadOptions& options,
                     std::vector<Trace>& traces) {
   for (std::size_t i = 0; i < traces.size(); ++i) {
     if (traces[i].sources.size() != 1) continue;  // a merge of several processes
-    std::int32_t rank = rank_in_name(files[i]);
+    const Source& source = traces[i].sources[0];
+    std::int32_t rank = source.rank;
+    if (rank == kNone) rank = source.dump ? rank_of_dump(files[i]) : rank_in_name(files[i]);
+    if (rank == kNone && source.dump) rank = rank_by_groups(source);
     if (i < options.ranks.size()) rank = options.ranks[i];
     if (rank != kNone) set_rank(traces[i], rank);
   }
@@ -166,30 +235,56 @@ Span gpu_span(const Trace& trace) {
   return span;
 }
 
-// Refuses files that claim the same identity while their GPU work overlaps in time.
+// What tells two files of one rank apart: parts of one run do not overlap in time, do not share
+// steps, and come from one process.
+struct Identity {
+  std::size_t file = 0;
+  Span span;
+  std::set<std::int64_t> steps;
+  std::int64_t pid = kNone;
+  bool dump = false;
+
+  Identity(std::size_t number, const Trace& trace)
+      : file(number),
+        span(gpu_span(trace)),
+        pid(trace.sources[0].pid),
+        dump(trace.sources[0].dump) {
+    for (const Step& step : trace.steps) steps.insert(step.number);
+  }
+  bool known() const { return dump || span.begin <= span.end; }
+  bool collides(const Identity& other) const {
+    if (dump || other.dump) return dump && other.dump;
+    if (span.begin < other.span.end && other.span.begin < span.end) return true;
+    if (pid != kNone && other.pid != kNone && pid != other.pid) return true;
+    return std::ranges::any_of(steps, [&](auto step) { return other.steps.contains(step); });
+  }
+};
+
+// Refuses files that are two runs, or that claim the same identity.
 Status check_identities(std::span<const fs::path> files, std::span<const Trace> traces) {
-  std::map<std::tuple<std::int32_t, std::string, std::int64_t>,
-           std::vector<std::pair<std::size_t, Span>>>
-      known;
+  std::map<std::tuple<std::int32_t, std::string, std::int64_t>, std::vector<Identity>> known;
   for (std::size_t i = 0; i < traces.size(); ++i) {
     if (traces[i].sources.size() != 1) continue;
-    const Span span = gpu_span(traces[i]);
-    if (span.begin > span.end) continue;
     const Source& source = traces[i].sources[0];
-    auto& same = known[{source.rank, source.host, source.pid}];
-    for (const auto& [other, its] : same) {
-      if (span.begin >= its.end || its.begin >= span.end) continue;
-      if (source.rank != kNone) {
-        return usage_error(
-            fmt::format("{} and {} are both of rank {}, and overlap in time: give only one of them",
-                        files[other].string(), files[i].string(), source.rank));
+    Identity identity(i, traces[i]);
+    if (!identity.known()) continue;
+    const bool ranked = source.rank != kNone;
+    auto& same = known[{source.rank, ranked ? "" : source.host, ranked ? kNone : source.pid}];
+    for (const Identity& other : same) {
+      if (!identity.collides(other)) continue;
+      const std::string first = files[other.file].string();
+      if (ranked) {
+        return usage_error(fmt::format(
+            "{} and {} are both of rank {}: two runs, or one rank twice. Give the files of one "
+            "run, or the rank of each file in their order: --ranks 0,1",
+            first, files[i].string(), source.rank));
       }
       return usage_error(fmt::format(
           "the ranks of {} and {} are unknown: name the files rank0…, rank1…, or give the ranks in "
           "the order of the files: --ranks 0,1",
-          files[other].string(), files[i].string()));
+          first, files[i].string()));
     }
-    same.emplace_back(i, span);
+    same.push_back(std::move(identity));
   }
   return {};
 }
@@ -292,41 +387,42 @@ std::int32_t rank_in_name(const fs::path& path) {
   return rank != kNone ? rank : rank_in_text(path.parent_path().filename().string());
 }
 
-Result<std::vector<fs::path>> find_traces(std::span<const fs::path> paths,
-                                          std::vector<std::string>& notes) {
-  std::vector<fs::path> found;
+Result<FoundTraces> find_traces(std::span<const fs::path> paths) {
+  FoundTraces found;
   for (const fs::path& path : paths) {
     std::error_code error;
     if (fs::is_directory(path, error)) {
-      ASSAY_CHECK(search(path, found, notes));
+      ASSAY_CHECK(search(path, found));
     } else {
-      found.push_back(path);
+      found.files.push_back(path);
     }
   }
   return found;
 }
 
-Result<Trace> load_traces(std::span<const fs::path> paths, const LoadOptions& options) {
-  std::vector<std::string> notes;
-  ASSAY_TRY(const std::vector<fs::path> files, find_traces(paths, notes));
-  if (!options.ranks.empty() && options.ranks.size() != files.size()) {
-    return usage_error(
-        fmt::format("--ranks names {} ranks for {} files", options.ranks.size(), files.size()));
+Result<Trace> load_traces(std::span<const fs::path> paths, const LoadOptions& given) {
+  LoadOptions options = given;
+  ASSAY_TRY(FoundTraces found, find_traces(paths));
+  if (!options.ranks.empty() && options.ranks.size() != found.files.size()) {
+    return usage_error(fmt::format("--ranks names {} ranks for {} files", options.ranks.size(),
+                                   found.files.size()));
   }
-  ASSAY_TRY(std::vector<Trace> traces, import_all(files, options));
-  complete_ranks(files, options, traces);
-  ASSAY_CHECK(check_identities(files, traces));
+  ASSAY_TRY(std::vector<Trace> traces, import_all(found, options));
+  complete_ranks(found.files, options, traces);
+  ASSAY_CHECK(check_identities(found.files, traces));
   Trace trace;
   if (traces.size() == 1) {
     trace = std::move(traces[0]);
   } else {
-    for (Trace& other : traces) append_unsorted(trace, std::move(other));
+    for (Trace& other : traces) append_unsorted(trace, std::exchange(other, {}));
     trace.sort();
     std::ranges::sort(trace.steps, {}, &Step::number);
   }
+  std::ranges::move(found.damaged, std::back_inserter(trace.files));
   label_ranks(trace);
+  if (options.relate_clocks) relate_by_collectives(trace);
   add_annotated_jobs(trace, options.job_names);
-  trace.notes.insert(trace.notes.begin(), notes.begin(), notes.end());
+  trace.notes.insert(trace.notes.begin(), found.notes.begin(), found.notes.end());
   return trace;
 }
 

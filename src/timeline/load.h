@@ -16,15 +16,21 @@ namespace assay::timeline {
 
 struct LoadOptions {
   ImportOptions import;
-  std::vector<std::int32_t> ranks;  // in the order of the files, for files without a rank
+  std::vector<std::int32_t> ranks;  // in the order of the files; replace the files' own
   JobNames job_names;               // the names of pipeline jobs
   unsigned threads = 0;             // 0: one for each core
+  bool relate_clocks = true;        // by the ends of collectives
+};
+
+struct FoundTraces {
+  std::vector<std::filesystem::path> files;
+  std::vector<FileReport> damaged;  // files named as traces that none can read
+  std::vector<std::string> notes;
 };
 
 // The files of `paths`, and all traces in its folders and below. Paths are sorted by name, with
 // numbers by value. Skipped files become notes.
-Result<std::vector<std::filesystem::path>> find_traces(std::span<const std::filesystem::path> paths,
-                                                       std::vector<std::string>& notes);
+Result<FoundTraces> find_traces(std::span<const std::filesystem::path> paths);
 
 // The number after the last "rank" in the name of the file, else of its folder: "rank-3.json",
 // "rank_3/trace.json", "Rank3". kNone without such a number.

@@ -180,8 +180,19 @@ Result<Trace> load_job_logs(const JobLogOptions& options, const ClockOptions& cl
 }
 
 std::string describe(std::span<const FileReport> files, std::span<const std::string> notes) {
+  // Of many files, those without fault share one line.
+  constexpr std::size_t kMostFiles = 16;
   std::string text;
+  FileReport sum;
+  std::size_t summed = 0;
   for (const FileReport& file : files) {
+    if (files.size() > kMostFiles && file.dropped() + file.notes.size() == 0) {
+      ++summed;
+      sum.bytes += file.bytes;
+      sum.records += file.records;
+      sum.kept += file.kept;
+      continue;
+    }
     text += fmt::format("{}: {}, {} bytes, {} records, {} slices", file.path, file.format,
                         file.bytes, file.records, file.kept);
     const auto say = [&text](std::uint64_t count, std::string_view what) {
@@ -192,11 +203,16 @@ std::string describe(std::span<const FileReport> files, std::span<const std::str
     say(file.truncated, "truncated (dropped)");
     say(file.backwards, "ending before they begin (dropped)");
     say(file.overlapping, "nested too deeply (dropped)");
+    say(file.repaired, "with text that is not UTF-8 (kept)");
     say(file.interleaved, "mixed with other text (kept)");
     say(file.non_monotonic, "out of order (sorted)");
     say(file.unmatched_steps, "step marks without a counterpart");
     text += '\n';
     for (const std::string& note : file.notes) text += fmt::format("  {}\n", note);
+  }
+  if (summed > 0) {
+    text += fmt::format("{} files: {} bytes, {} records, {} slices\n", summed, sum.bytes,
+                        sum.records, sum.kept);
   }
   for (const std::string& note : notes) text += note + '\n';
   return text;

@@ -79,4 +79,24 @@ void Trace::shift(const std::vector<Nanos>& of_track, const std::vector<Nanos>& 
   for (MemoryPoint& point : memory) point.time += of_source[point.source];
 }
 
+void Trace::move_times(const std::function<Nanos(std::uint32_t, Nanos)>& clock) {
+  const auto move = [&](auto& span, std::uint32_t source) {
+    span.begin = clock(source, span.begin);
+    span.end = clock(source, span.end);
+  };
+  for (Slice& slice : slices) move(slice, tracks[slice.track].source);
+  for (Launch& launch : launches) move(launch, tracks[launch.track].source);
+  for (CollectiveRange& range : collective_ranges) move(range, tracks[range.track].source);
+  for (Flow& flow : flows) flow.time = clock(tracks[flow.track].source, flow.time);
+  for (MemoryPoint& point : memory) point.time = clock(point.source, point.time);
+  std::map<std::int64_t, Step> common;
+  for (RankStep& mark : rank_steps) {
+    move(mark.step, mark.source);
+    widen(common.try_emplace(mark.step.number, mark.step).first->second, mark.step);
+  }
+  for (Step& step : steps) {
+    if (const auto moved = common.find(step.number); moved != common.end()) step = moved->second;
+  }
+}
+
 }  // namespace assay::timeline

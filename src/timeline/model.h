@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -141,6 +142,7 @@ struct Source {
   std::int32_t world_size = kNone;
   std::int64_t pid = kNone;
   std::map<std::string, ProcessGroup> groups;  // by the name in its collectives
+  bool dump = false;                           // of a flight recorder
 };
 
 // A host call that can launch GPU work.
@@ -220,9 +222,14 @@ struct FlightEntry {
   FlightState state = FlightState::scheduled;
   std::int64_t sequence = 0;
   Nanos created = 0;
-  std::string group;        // "0"
-  std::string description;  // "default_pg"
-  std::string name;         // "nccl:all_reduce"
+  std::string group;              // "0"
+  std::string description;        // "default_pg"
+  std::string name;               // "nccl:all_reduce"
+  std::string shapes;             // "[[1024]] Float": of the tensors that all ranks must have alike
+  std::int64_t elements = kNone;  // of these tensors
+  std::string dtype;
+  std::int64_t root = kNone;
+  std::string frame;  // "/app/model.py:42 (forward)": the user's code that called it
 };
 
 // A value over time, for Perfetto's counter tracks.
@@ -242,6 +249,7 @@ struct FileReport {
   std::uint64_t malformed = 0;        // dropped
   std::uint64_t truncated = 0;        // dropped: the record is incomplete
   std::uint64_t interleaved = 0;      // kept: other text shares its line
+  std::uint64_t repaired = 0;         // kept: text that is not UTF-8 was replaced
   std::uint64_t non_monotonic = 0;    // kept and sorted: begins before the record above it
   std::uint64_t backwards = 0;        // dropped: ends before it begins
   std::uint64_t overlapping = 0;      // dropped: too many open at once on one track
@@ -275,12 +283,16 @@ struct Trace {
   std::vector<FileReport> files;
   std::vector<std::string> notes;  // clock relations, warnings
   bool one_clock = true;           // times of all machines are comparable
+  bool clocks_assumed = false;     // nothing tells whether they are: who waits is not known
 
   // Orders slices by begin, then the longer first: a parent precedes its children.
   void sort();
 
   // Adds offsets to all times, by track and by source.
   void shift(const std::vector<Nanos>& of_track, const std::vector<Nanos>& of_source);
+
+  // Replaces each time by what `clock` makes of it, by source, and the common steps accordingly.
+  void move_times(const std::function<Nanos(std::uint32_t source, Nanos time)>& clock);
 
   // The call that launched the slice, or null.
   const Launch* launch_of(const Slice& slice) const {

@@ -61,6 +61,22 @@ TEST(Pickle, AFewBytesAreNotMuchMemory) {
   EXPECT_EQ(data->size(), 150'001U);
 }
 
+// A list that is recalled is the same list, with what it got after it was remembered.
+TEST(Pickle, ARecalledContainerIsShared) {
+  const auto data =
+      read_pickle(std::string("\x80\x02](]q\x01K\x07"
+                              "ah\x01h\x01"
+                              "e.",
+                              16));
+  ASSERT_TRUE(data) << data.error().message;
+  EXPECT_EQ(data->dump(), "[[7],[7],[7]]");
+  // Within itself, it has no end.
+  EXPECT_FALSE(
+      read_pickle(std::string("\x80\x02]q\x01h\x01"
+                              "a.",
+                              9)));
+}
+
 std::string entry(int sequence, const char* name, const char* state) {
   return fmt::format(
       R"({{"record_id":{0},"pg_id":0,"process_group":["0","default_pg"],"collective_seq_id":{0},"p2p_seq_id":0,"op_id":{0},"profiling_name":"{1}","time_created_ns":1000,"state":"{2}","is_p2p":false}})",
@@ -139,6 +155,40 @@ TEST_F(Flight, ARunThatEndedHasNoHang) {
                 dump({entry(1, "nccl:all_reduce", "completed")}));
   }
   EXPECT_THAT(hang_table(load()), HasSubstr("all collectives ended"));
+}
+
+// Rank 1 is missing in the group of ranks 1 and 3, and waits elsewhere for rank 0, who waits
+// nowhere: that comes first.
+TEST_F(Flight, TheHangThatHoldsUpOthersComesFirst) {
+  const auto call = [](const char* group, int sequence, const char* state) {
+    return fmt::format(
+        R"({{"process_group":["{0}","g{0}"],"collective_seq_id":{1},"profiling_name":"nccl:all_reduce","time_created_ns":{1},"state":"{2}","is_p2p":false,"frames":[{{"name":"all_reduce","filename":"/x/site-packages/torch/distributed/d.py","line":9}},{{"name":"step","filename":"/app/m{0}.py","line":{1}}}]}})",
+        group, sequence, state);
+  };
+  const std::string groups =
+      R"({"version":"2.4","pg_config":{"1":{"desc":"g1","ranks":"[1, 3]"},"2":{"desc":"g2","ranks":"[0, 1]"}},"entries":[)";
+  test::write(folder_ / "trace_0", groups + call("2", 4, "completed") + "]}");
+  test::write(folder_ / "run_node00_1", groups + call("2", 5, "started") + "]}");
+  test::write(folder_ / "x_dump_3", groups + call("1", 8, "started") + "]}");
+  const auto hangs = find_hangs(load());
+  ASSERT_EQ(hangs.size(), 2U);
+  EXPECT_EQ(hangs[0].group, "g2");
+  EXPECT_THAT(hangs[0].not_called, ElementsAre(0));
+  EXPECT_THAT(hangs[0].places, testing::Contains(HasSubstr("rank 1 waits at /app/m2.py:5 (step)")));
+  EXPECT_EQ(hangs[1].group, "g1");
+  EXPECT_THAT(hangs[1].not_called, ElementsAre(1));
+  EXPECT_THAT(hangs[1].places, testing::Contains(HasSubstr("rank 1 waits in nccl:all_reduce")));
+}
+
+// Who has left an all-reduce proves that all had called it: a dump is only older.
+TEST_F(Flight, AnOlderDumpIsNoHang) {
+  test::write(folder_ / "trace_0", dump({entry(1, "nccl:all_reduce", "completed"),
+                                         entry(2, "nccl:all_reduce", "completed")}));
+  for (const int rank : {1, 2, 3}) {
+    test::write(folder_ / fmt::format("trace_{}", rank),
+                dump({entry(1, "nccl:all_reduce", "completed")}));
+  }
+  EXPECT_TRUE(find_hangs(load()).empty());
 }
 
 // The same as Python's pickle module writes it.

@@ -144,12 +144,6 @@ TEST(ReadAhead, MayBeLeftHalfWay) {
 
 TEST_F(Formats, ABadTokenCostsOneEvent) {
   const std::vector<std::string> bad{
-      kernel("x", R"(,"est":NaN)"),
-      kernel("x", R"(,"bandwidth":inf)"),
-      kernel("x", R"(,"bandwidth":-Infinity)"),
-      kernel("x", R"(,"bandwidth":1e400)"),
-      kernel("x", R"(,"list":[1,nan,{"a":{}}])"),
-      kernel("x\xff"),
       kernel("x\ny"),
       kernel("x", R"(,"text":"raw
 newline")"),
@@ -163,6 +157,46 @@ newline")"),
     EXPECT_THAT(names(trace), ElementsAre("a", "b")) << event;
     EXPECT_EQ(trace.files[0].malformed, 1U) << event;
     EXPECT_EQ(trace.files[0].truncated, 0U) << event;
+  }
+}
+
+// Nothing is lost but what is damaged: a number that nobody reads, a letter of a name.
+TEST_F(Formats, ADamagedArgumentCostsNoEvent) {
+  for (const std::string& event :
+       {kernel("x", R"(,"est":NaN)"), kernel("x", R"(,"bandwidth":inf)"),
+        kernel("x", R"(,"bandwidth":-Infinity)"), kernel("x", R"(,"bandwidth":1e400)"),
+        kernel("x", R"(,"list":[1,nan,{"a":{}}])")}) {
+    const Trace trace = read(trace_of(kernel("a") + "," + event + ",\n " + kernel("b")));
+    EXPECT_THAT(names(trace), ElementsAre("a", "x", "b")) << event;
+    EXPECT_EQ(trace.files[0].dropped(), 0U) << event;
+  }
+  const Trace trace = read(trace_of(kernel("a") + "," + kernel("x\xff") + "," + kernel("b")));
+  EXPECT_THAT(names(trace), ElementsAre("a", "x?", "b"));
+  EXPECT_EQ(trace.files[0].dropped(), 0U);
+  EXPECT_EQ(trace.files[0].repaired, 1U);
+}
+
+TEST_F(Formats, AFileMayHoldSeveralDocuments) {
+  const Trace trace = read(trace_of(kernel("a")) + "\n" + trace_of(kernel("b")));
+  EXPECT_THAT(names(trace), ElementsAre("a", "b"));
+  EXPECT_EQ(trace.files[0].dropped(), 0U);
+}
+
+// The end without a name closes the operator, which an analysis does not keep, not the kernel.
+TEST_F(Formats, AnEndWithoutANameClosesTheLastBegin) {
+  const std::string text =
+      trace_of(R"({"ph":"B","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"args":{"device":0}},)"
+               R"({"ph":"B","cat":"cpu_op","name":"op","pid":0,"tid":7,"ts":2},)"
+               R"({"ph":"E","pid":0,"tid":7,"ts":3},{"ph":"E","pid":0,"tid":7,"ts":9})");
+  for (const bool analysis : {true, false}) {
+    ImportOptions options;
+    options.analysis = analysis;
+    const auto trace = import_trace(test::write(folder_ / "t.json", text), options);
+    ASSERT_TRUE(trace);
+    EXPECT_EQ(trace->files[0].dropped(), 0U);
+    const auto kernel = std::ranges::find(trace->slices, Kind::compute, &Slice::kind);
+    ASSERT_NE(kernel, trace->slices.end());
+    EXPECT_EQ(kernel->end - kernel->begin, 8000);
   }
 }
 
@@ -218,14 +252,15 @@ TEST(JsonCursor, StopsWhereItShould) {
     json.skip();
     return json.stop();
   };
-  for (const char* good :
-       {"{}", "[1, -2.5e-3, \"a\\n\", {\"b\": null}] ", "\"\\u00e9\"", "[1e-400]"}) {
+  for (const char* good : {"{}", "[1, -2.5e-3, \"a\\n\", {\"b\": null}] ", "\"\\u00e9\"",
+                           "[1e-400]", "[1e999]", "nan", "[NaN, -Infinity]"}) {
     EXPECT_EQ(stop(good), JsonStop::none) << good;
   }
   for (const char* end : {"{", "[1, 2", "\"abc", "{\"a\": tr", "\"a\\", "12"}) {
     EXPECT_EQ(stop(end), JsonStop::end) << end;
   }
-  for (const char* bad : {"nan", "[01]", "[1.]", "[1e999]", "{a: 1}", "[1 2]", "\"\t\"", "[+1]"}) {
+  for (const char* bad :
+       {"nule", "[nah]", "[01]", "[1.]", "[-Inf]", "{a: 1}", "[1 2]", "\"\t\"", "[+1]"}) {
     EXPECT_EQ(stop(bad), JsonStop::bad) << bad;
   }
 }

@@ -5,6 +5,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <memory>
 
@@ -15,6 +16,7 @@
 #include "cli/full/verb_timeline_open.h"
 #include "cli/full/verb_timeline_record.h"
 #include "timeline/analysis/analysis_report.h"
+#include "timeline/analysis/compare.h"
 #include "timeline/analysis/insights.h"
 #include "timeline/analysis/page.h"
 #include "timeline/clocks.h"
@@ -31,13 +33,16 @@ struct TimelineOptions {
   JobLogOptions logs;
   ClockOptions clocks;
   std::vector<std::filesystem::path> files;
-  std::vector<std::string> comm;    // patterns of more communication kernels
-  std::vector<std::int32_t> ranks;  // of the files, in order
+  std::vector<std::string> comm;     // patterns of more communication kernels
+  std::vector<std::string> compute;  // patterns of kernels that are none
+  std::vector<std::int32_t> ranks;   // of the files, in order
   std::filesystem::path job_names;
   std::filesystem::path out;
   std::vector<std::string> formats;  // formats of merge; empty: all
   std::string format = "table";
   std::filesystem::path baseline;
+  std::string fail_on;   // "slower=3%"
+  std::size_t top = 10;  // ranks in a table
 };
 
 void add_input_options(CLI::App& app, TimelineOptions& options) {
@@ -53,8 +58,11 @@ void add_input_options(CLI::App& app, TimelineOptions& options) {
                  "recordings, or folders of them");
   app.add_option("--comm", options.comm,
                  "More communication kernels: a regular expression (repeatable)");
+  app.add_option("--compute", options.compute,
+                 "Kernels that do not communicate, whatever their name: a regular expression "
+                 "(repeatable)");
   app.add_option("--ranks", options.ranks,
-                 "Ranks of the files in order, for files that do not name theirs: 0,1,…")
+                 "Ranks of the files in order, instead of those that they name: 0,1,…")
       ->delimiter(',');
   app.add_option(
          "--job-names", options.job_names,
@@ -75,11 +83,13 @@ Result<Trace> load_files(const TimelineOptions& options, bool analysis) {
   LoadOptions load;
   load.import.analysis = analysis;
   load.ranks = options.ranks;
-  ASSAY_TRY(load.import.kinds, KernelKinds::with(options.comm));
+  ASSAY_TRY(load.import.kinds, KernelKinds::with(options.comm, options.compute));
   if (!options.job_names.empty()) {
     ASSAY_TRY(load.job_names, JobNames::read(options.job_names));
   }
+  load.relate_clocks = !options.clocks.any();
   ASSAY_TRY(Trace trace, load_traces(options.files, load));
+  if (load.relate_clocks) return trace;
   ASSAY_TRY(const auto related, relate_clocks(machines_of(trace.tracks), options.clocks, &trace));
   apply_clocks(trace, related);
   return trace;
@@ -188,19 +198,47 @@ Result<Analysed> analysed_baseline(const TimelineOptions& options) {
   return analysed(before);
 }
 
-Result<std::string> printed(const TimelineOptions& options, const Analysed& now) {
-  if (!options.baseline.empty()) {
-    ASSAY_TRY(const Analysed before, analysed_baseline(options));
-    return comparison_table(before.analysis, now.analysis) +
-           kernel_comparison(before.insights, before.analysis.steps.size(), now.insights,
-                             now.analysis.steps.size());
+// "slower=3%": the percentage; a usage error for anything else.
+Result<double> fail_limit(const std::string& condition) {
+  constexpr std::string_view kSlower = "slower=";
+  std::string_view text = condition;
+  double percent = 0;
+  if (text.starts_with(kSlower)) {
+    text.remove_prefix(kSlower.size());
+    if (text.ends_with('%')) text.remove_suffix(1);
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
+    if (error == std::errc() && end == text.data() + text.size() && percent >= 0) return percent;
   }
+  return usage_error(
+      fmt::format("--fail-on {}: expected slower=PERCENT, as in slower=3%", condition));
+}
+
+// Prints the comparison; kSomeFailed where --fail-on is met.
+Result<int> run_compare(const TimelineOptions& options, const Analysed& now) {
+  double limit = 0;
+  if (!options.fail_on.empty()) {
+    ASSAY_TRY(limit, fail_limit(options.fail_on));
+  }
+  ASSAY_TRY(const Analysed before, analysed_baseline(options));
+  const Comparison comparison = timeline::compare({before.trace, before.analysis, before.insights},
+                                                  {now.trace, now.analysis, now.insights});
+  show(stdout, "{}", comparison_text(comparison, options.format));
+  const bool failed = !options.fail_on.empty() && comparison.slower(limit);
+  if (failed) {
+    show(stderr, "--fail-on {}: a step takes {:+.2f}%\n", options.fail_on, comparison.step.percent);
+  }
+  return failed ? kSomeFailed : kAllGood;
+}
+
+std::string printed(const TimelineOptions& options, const Analysed& now) {
   if (options.format == "json") {
     return analysis_json(now.analysis, insights_members(now.insights));
   }
-  const std::string tables = insights_table(now.insights);
-  if (options.format == "html") return analysis_html(now.analysis, now.trace, tables);
-  return analysis_table(now.analysis) + tables;
+  const std::string tables = insights_table(now.insights, options.top);
+  if (options.format == "html") {
+    return analysis_html(now.analysis, now.trace, quality_table(now.insights.quality) + tables);
+  }
+  return quality_table(now.insights.quality) + analysis_table(now.analysis, options.top) + tables;
 }
 
 // Writes the trace with the analysis as counter tracks, the page and the JSON.
@@ -216,11 +254,21 @@ Status write_analysed(const TimelineOptions& options, Analysed& now) {
 
 Result<int> run_analyze(const TimelineOptions& options) {
   ASSAY_TRY(Analysed now, analysed(options));
+  if (!options.fail_on.empty() && options.baseline.empty()) {
+    return usage_error("--fail-on needs --compare");
+  }
   show(stderr, "{}", describe(now.trace.files, {}));
-  ASSAY_TRY(const std::string text, printed(options, now));
-  show(stdout, "{}", text);
+  int code = exit_code_of(now.trace.files, !options.files.empty());
+  if (!options.baseline.empty()) {
+    ASSAY_TRY(const int compared, run_compare(options, now));
+    code = std::max(code, compared);
+  } else if (options.format == "markdown") {
+    return usage_error("--format markdown needs --compare");
+  } else {
+    show(stdout, "{}", printed(options, now));
+  }
   if (!options.out.empty()) ASSAY_CHECK(write_analysed(options, now));
-  return exit_code_of(now.trace.files, !options.files.empty());
+  return code;
 }
 
 }  // namespace
@@ -242,12 +290,19 @@ Verb add_timeline_verb(CLI::App& parent) {
 
   CLI::App* analyze = app->add_subcommand("analyze", "Explain the busy and idle time of each GPU");
   add_input_options(*analyze, *options);
-  analyze->add_option("--format", options->format, "Output: table, json or html")
-      ->check(CLI::IsMember({"table", "json", "html"}));
+  analyze
+      ->add_option("--format", options->format,
+                   "Output: table, json or html; with --compare also markdown")
+      ->check(CLI::IsMember({"table", "json", "markdown", "html"}));
   analyze
       ->add_option("--compare", options->baseline,
                    "Compare with an earlier trace, or folder of traces or logs")
       ->check(CLI::ExistingPath);
+  analyze->add_option("--top", options->top, "Ranks in a table that lists the slowest");
+  analyze->add_option(
+      "--fail-on", options->fail_on,
+      "With --compare: exit with 1 if steps are slower by so much and not by chance: "
+      "slower=3%");
   analyze->add_option("--out", options->out,
                       "Folder for the page, the JSON, and traces with counter tracks");
 

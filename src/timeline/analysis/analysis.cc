@@ -7,164 +7,13 @@
 #include <optional>
 
 #include "timeline/analysis/devices.h"
+#include "timeline/analysis/idle.h"
 #include "timeline/analysis/pipelines.h"
+#include "timeline/analysis/windows.h"
 #include "timeline/intervals.h"
 
 namespace assay::timeline {
 namespace {
-
-// Finds the end of the job that produced a job's input: the same micro batch on the previous stage
-// for a forward, on the next stage for a backward.
-class Dependencies {
- public:
-  Dependencies(const std::vector<Device>& devices,
-               const std::vector<std::vector<std::size_t>>& pipelines)
-      : devices_(devices) {
-    for (const auto& pipeline : pipelines) {
-      for (std::size_t stage = 1; stage < pipeline.size(); ++stage) {
-        before_[pipeline[stage]] = pipeline[stage - 1];
-        behind_[pipeline[stage - 1]] = pipeline[stage];
-      }
-    }
-  }
-
-  std::optional<Nanos> ready(std::size_t device, const PipelineJob& job) const {
-    if (job.pass == Pass::weight) return std::nullopt;
-    const auto& neighbours = job.pass == Pass::forward ? before_ : behind_;
-    const auto neighbour = neighbours.find(device);
-    if (neighbour == neighbours.end()) return std::nullopt;
-    const StageJobs& source = devices_[neighbour->second].jobs;
-    // The last such job that began before this one.
-    auto it = std::ranges::lower_bound(source, job.begin, {}, &PipelineJob::begin);
-    while (it != source.begin()) {
-      --it;
-      if (it->pass == job.pass && it->micro_batch == job.micro_batch) return it->end;
-      // Jobs further back belong to another step.
-      if (std::distance(it, source.end()) > kMaxLook && job.begin - it->begin > kMaxAge) break;
-    }
-    return std::nullopt;
-  }
-
- private:
-  static constexpr std::ptrdiff_t kMaxLook = 10'000;
-  static constexpr Nanos kMaxAge = 60'000'000'000;
-  const std::vector<Device>& devices_;
-  std::map<std::size_t, std::size_t> before_, behind_;  // the neighbouring stage, by device
-};
-
-// The job that begins at the end of a gap, if any.
-const PipelineJob* job_at(const StageJobs& jobs, Nanos begin) {
-  const auto it = std::ranges::lower_bound(jobs, begin, {}, &PipelineJob::begin);
-  return it != jobs.end() && it->begin == begin ? &*it : nullptr;
-}
-
-// The part of a gap before the launch of the work that ends it; the whole gap for an unknown
-// launch.
-Nanos late_launch(const Device& device, const Interval& gap) {
-  const auto it =
-      std::ranges::lower_bound(device.starts, Start{gap.end, std::numeric_limits<Nanos>::min()});
-  if (it == device.starts.end() || it->begin != gap.end) return gap.end - gap.begin;
-  return std::clamp(it->launched, gap.begin, gap.end) - gap.begin;
-}
-
-void explain_gap(const Device& device, std::size_t stage, const Interval& gap,
-                 const Interval& busy_span, const Dependencies& dependencies, TimeShare& share) {
-  const auto charge = [&](IdleCause cause, Nanos time) {
-    share.idle_by[static_cast<std::size_t>(cause)] += time;
-  };
-  const Nanos length = gap.end - gap.begin;
-  if (gap.begin >= busy_span.end) return charge(IdleCause::drain, length);
-  if (gap.end <= busy_span.begin) return charge(IdleCause::fill, length);
-  Nanos dependent = 0;
-  if (const PipelineJob* job = job_at(device.jobs, gap.end)) {
-    const auto ready = dependencies.ready(stage, *job);
-    if (ready) dependent = std::clamp(*ready, gap.begin, gap.end) - gap.begin;
-  }
-  charge(IdleCause::dependency, dependent);
-  const std::array<Interval, 1> late{
-      Interval{gap.begin + dependent, gap.begin + std::max(dependent, late_launch(device, gap))}};
-  const Nanos blocked = measure(intersect(device.queue_full, late));
-  charge(IdleCause::queue, blocked);
-  charge(IdleCause::host, late[0].end - late[0].begin - blocked);
-  charge(IdleCause::device, gap.end - late[0].end);
-}
-
-// `mine` is the work of the step; `any` is all work of the device.
-TimeShare share_of(const Device& device, std::size_t stage, const Busy& mine,
-                   const Interval& window, const Dependencies& dependencies) {
-  const std::array<Interval, 1> cut{window};
-  TimeShare share;
-  share.span = window.end - window.begin;
-  share.compute = measure(mine.compute);
-  share.communication = measure(mine.communication);
-  share.hidden_communication = measure(intersect(mine.communication, mine.compute));
-  Intervals busy = mine.compute;
-  busy.insert(busy.end(), mine.communication.begin(), mine.communication.end());
-  busy = unite(std::move(busy));
-  share.memory = measure(subtract(mine.memory, busy));
-  const Intervals own = mine.all();
-  const Intervals any = intersect(device.any, cut);
-  const Intervals gaps = subtract(cut, any);
-  share.idle = measure(gaps);
-  share.other_steps = measure(any) - measure(intersect(own, cut));
-  const Interval busy_span =
-      own.empty() ? Interval{window.end, window.end} : Interval{own.front().begin, own.back().end};
-  for (const Interval& gap : gaps) {
-    if (own.empty()) {
-      share.idle_by[static_cast<std::size_t>(IdleCause::drain)] += gap.end - gap.begin;
-    } else {
-      explain_gap(device, stage, gap, busy_span, dependencies, share);
-    }
-  }
-  return share;
-}
-
-// The windows of steps. Windows from launches are shared by all devices with comparable clocks.
-class Windows {
- public:
-  Windows(const Trace& trace, const std::vector<Device>& devices) : one_clock_(trace.one_clock) {
-    for (const Device& device : devices) {
-      if (!device.launched) continue;
-      for (const auto& [step, busy] : device.by_step) {
-        const Intervals all = busy.all();
-        if (step == kNone || all.empty()) continue;
-        widen(windows_[clock(device)][step], Span{all.front().begin, all.back().end});
-      }
-    }
-    for (auto& [name, windows] : windows_) {
-      for (auto it = windows.begin(); it != windows.end(); ++it) {
-        const auto next = std::next(it);
-        if (next == windows.end() || next->first != it->first + 1) continue;
-        it->second.end = std::max(it->second.end, next->second.begin);
-      }
-    }
-  }
-
-  // Empty if the device's clock has no such step.
-  Interval of(const Device& device, const Step& step) const {
-    if (!device.launched) return {step.begin, step.end};
-    const auto windows = windows_.find(clock(device));
-    if (windows == windows_.end()) return {};
-    const auto window = windows->second.find(step.number);
-    if (window == windows->second.end()) return {};
-    return {window->second.begin, window->second.end};
-  }
-
-  Interval of_all(const std::vector<Device>& devices, const Step& step) const {
-    Span all;
-    for (const Device& device : devices) {
-      const Interval window = of(device, step);
-      if (window.begin < window.end) widen(all, window);
-    }
-    return all.begin < all.end ? Interval{all.begin, all.end} : Interval{};
-  }
-
- private:
-  std::string clock(const Device& device) const { return one_clock_ ? "" : device.machine; }
-
-  bool one_clock_;
-  std::map<std::string, std::map<std::int64_t, Span>> windows_;
-};
 
 StageJobs jobs_within(const Device& device, const Interval& window) {
   const auto begin = std::ranges::lower_bound(device.jobs, window.begin, {}, &PipelineJob::begin);
@@ -228,11 +77,11 @@ TimeShare step_share(const Device& device, std::size_t stage, const Step& step,
   if (window.end <= window.begin) return {};
   if (!device.launched) {
     const std::array<Interval, 1> cut{window};
-    return share_of(device, stage, device.busy.within(cut), window, dependencies);
+    return share_of(device, stage, step.number, device.busy.within(cut), window, dependencies);
   }
   const auto mine = device.by_step.find(step.number);
-  return share_of(device, stage, mine == device.by_step.end() ? Busy{} : mine->second, window,
-                  dependencies);
+  return share_of(device, stage, step.number, mine == device.by_step.end() ? Busy{} : mine->second,
+                  window, dependencies);
 }
 
 DeviceReport report_of(const Device& device, std::size_t stage, const std::vector<Step>& steps,
@@ -241,7 +90,7 @@ DeviceReport report_of(const Device& device, std::size_t stage, const std::vecto
   static_cast<DeviceIdentity&>(report) = device;
   report.counts = device.counts;
   if (!device.any.empty()) {
-    report.whole = share_of(device, stage, device.busy,
+    report.whole = share_of(device, stage, kNone, device.busy,
                             {device.any.front().begin, device.any.back().end}, dependencies);
   }
   for (const Step& step : steps) {
@@ -254,11 +103,28 @@ DeviceReport report_of(const Device& device, std::size_t stage, const std::vecto
   if (outside == device.by_step.end()) return report;
   const Intervals all = outside->second.all();
   if (all.empty()) return report;
-  report.outside =
-      share_of(device, stage, outside->second, {all.front().begin, all.back().end}, dependencies);
+  report.outside = share_of(device, stage, kNone, outside->second,
+                            {all.front().begin, all.back().end}, dependencies);
   report.outside.idle = report.outside.other_steps = report.outside.span = 0;
   report.outside.idle_by = {};
+  report.outside.loading = 0;
   return report;
+}
+
+// Steps in which most work of some device starts late, and a fifth of its time is such gaps. The
+// longest gap does not count: it is a stall, not launches.
+std::vector<std::size_t> launch_bound_steps(const Analysis& analysis) {
+  std::vector<std::size_t> steps;
+  for (std::size_t i = 0; i < analysis.steps.size(); ++i) {
+    if (std::ranges::any_of(analysis.devices, [&](const DeviceReport& device) {
+          const TimeShare& share = device.steps[i];
+          return 2 * share.late_starts > share.starts &&
+                 5 * (share.late - share.longest_late) > share.span;
+        })) {
+      steps.push_back(i);
+    }
+  }
+  return steps;
 }
 
 void rank(Analysis& analysis) {
@@ -309,6 +175,11 @@ TimeShare& TimeShare::operator+=(const TimeShare& other) {
   memory += other.memory;
   idle += other.idle;
   other_steps += other.other_steps;
+  loading += other.loading;
+  starts += other.starts;
+  late_starts += other.late_starts;
+  late += other.late;
+  longest_late = std::max(longest_late, other.longest_late);
   for (std::size_t i = 0; i < kIdleCauses; ++i) idle_by[i] += other.idle_by[i];
   return *this;
 }
@@ -323,6 +194,7 @@ Analysis analyse(const Trace& trace) {
   for (const Step& step : analysis.steps) {
     analysis.schedules.push_back(schedule_of(devices, pipelines, windows, step));
     analysis.windows.push_back(windows.of_all(devices, step));
+    analysis.lengths.push_back(windows.length(devices, step));
   }
   // Only stages of a pipeline depend on each other's jobs.
   if (std::ranges::any_of(analysis.schedules, [](const Schedule& schedule) {
@@ -339,6 +211,7 @@ Analysis analyse(const Trace& trace) {
   } else if (!devices.empty()) {
     rank(analysis);
   }
+  analysis.launch_bound = launch_bound_steps(analysis);
   return analysis;
 }
 

@@ -16,6 +16,8 @@
 namespace assay::timeline {
 
 // The cause of a gap in a GPU's work:
+// fill, drain: before a pipeline stage's first work, and after its last, while it waits for other
+// stages.
 // dependency: the job after the gap waited for the same micro batch on the neighbouring stage.
 // host: the gap until the launch of the work that ends it; the whole gap without known launches.
 // queue: as host, but the launch was late because the stream's queue was full.
@@ -34,6 +36,11 @@ struct TimeShare {
   Nanos idle = 0;
   Nanos other_steps = 0;  // only work launched by other steps ran
   std::array<Nanos, kIdleCauses> idle_by{};
+  Nanos loading = 0;              // of the host's idle time: in the data loader
+  std::uint64_t starts = 0;       // work with a known launch
+  std::uint64_t late_starts = 0;  // gaps that ended with a late launch
+  Nanos late = 0;                 // the host's part of these gaps, without data loader
+  Nanos longest_late = 0;         // of one gap
 
   Nanos exposed_communication() const { return communication - hidden_communication; }
   TimeShare& operator+=(const TimeShare& other);
@@ -52,18 +59,20 @@ struct DeviceReport : DeviceIdentity {
 struct Analysis {
   std::vector<Step> steps;
   std::vector<Interval> windows;  // by step: when the GPUs worked on it
+  std::vector<Nanos> lengths;     // by step: until the next one begins
   std::vector<DeviceReport> devices;
   std::vector<Schedule> schedules;  // by step; ScheduleKind::none without a pipeline
   std::vector<std::vector<std::size_t>>
-      pipelines;                   // indices into devices, in the order of the stages
-  std::size_t critical_stage = 0;  // index of the device that computes longest
-  std::string slowest_machine;     // with the longest mean compute time; empty: one machine
+      pipelines;                          // indices into devices, in the order of the stages
+  std::size_t critical_stage = 0;         // index of the device that computes longest
+  std::string slowest_machine;            // with the longest mean compute time; empty: one machine
+  std::vector<std::size_t> launch_bound;  // indices of steps: the host's launches limit them
   std::vector<std::string> notes;
 };
 
 // Analyses the trace by its steps, or as one step without any. With known launches, a step owns the
-// work that it launched and lasts from its first work to the next step's. Otherwise, it owns the
-// work between its marks.
+// work that it launched, and lasts as windows.h describes. Otherwise, it owns the work between its
+// marks.
 Analysis analyse(const Trace& trace);
 
 // One counter a device (its share of compute by step) and one for the pipeline's bubble.

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -18,12 +18,6 @@ double share(Nanos part, Nanos whole) {
 }
 Nanos idle(const TimeShare& time, IdleCause cause) {
   return time.idle_by[static_cast<std::size_t>(cause)];
-}
-
-double mean_step(const Analysis& analysis) {
-  Nanos sum = 0;
-  for (const Interval& window : analysis.windows) sum += window.end - window.begin;
-  return analysis.windows.empty() ? 0 : millis(sum) / static_cast<double>(analysis.windows.size());
 }
 
 // The most frequent schedule, with mean bubbles.
@@ -43,6 +37,14 @@ Schedule typical_schedule(const Analysis& analysis) {
   schedule.ideal_bubble /= static_cast<double>(count);
   schedule.measured_bubble /= static_cast<double>(count);
   return schedule;
+}
+
+}  // namespace
+
+double mean_step(const Analysis& analysis) {
+  Nanos sum = 0;
+  for (const Nanos length : analysis.lengths) sum += length;
+  return analysis.lengths.empty() ? 0 : millis(sum) / static_cast<double>(analysis.lengths.size());
 }
 
 std::string schedule_line(const Analysis& analysis) {
@@ -68,6 +70,8 @@ std::string schedule_line(const Analysis& analysis) {
       100 * schedule.measured_bubble, 100 * schedule.ideal_bubble);
 }
 
+namespace {
+
 ordered_json to_json(const TimeShare& time) {
   ordered_json idle_by;
   for (std::size_t i = 0; i < kIdleCauses; ++i) {
@@ -81,7 +85,8 @@ ordered_json to_json(const TimeShare& time) {
           {"exposed_memory_ns", time.memory},
           {"idle_ns", time.idle},
           {"other_steps_ns", time.other_steps},
-          {"idle_by_cause_ns", idle_by}};
+          {"idle_by_cause_ns", idle_by},
+          {"data_loader_ns", time.loading}};
 }
 
 ordered_json to_json(const TimeShare& time, const WorkCounts& counts) {
@@ -100,9 +105,14 @@ ordered_json known(std::int64_t number) {
 // Work that no step launched: one line for each device with such work.
 std::string outside_lines(const Analysis& analysis) {
   std::string text;
+  std::size_t more = 0;
   for (const DeviceReport& device : analysis.devices) {
     const WorkCounts& counts = device.outside_counts;
     if (counts.kernels + counts.copies == 0) continue;
+    if (analysis.devices.size() > kMaxDevices) {
+      ++more;
+      continue;
+    }
     const TimeShare& time = device.outside;
     text += fmt::format(
         "{}: outside of steps, {} kernels and {} copies: compute {:.3f} ms, communication {:.3f} "
@@ -110,33 +120,148 @@ std::string outside_lines(const Analysis& analysis) {
         device.label, counts.kernels, counts.copies, millis(time.compute),
         millis(time.communication), millis(time.memory));
   }
+  if (more > 0)
+    text += fmt::format("outside of steps: {} devices have work (see the JSON)\n", more);
+  return text;
+}
+
+// Where the host is the cause: waits for the data loader, and steps that launches limit.
+std::string host_lines(const Analysis& analysis) {
+  std::string text;
+  Nanos span = 0;
+  Nanos loading = 0;
+  Nanos host = 0;
+  for (const DeviceReport& device : analysis.devices) {
+    span += device.total.span;
+    loading += device.total.loading;
+    host += idle(device.total, IdleCause::host);
+  }
+  if (loading > 0) {
+    text +=
+        fmt::format("data loader: {:.2f}% of the time, GPUs wait for it\n", share(loading, span));
+  }
+  if (analysis.launch_bound.empty()) return text;
+  const auto devices = static_cast<Nanos>(analysis.devices.size());
+  const auto steps = static_cast<double>(analysis.steps.size());
+  const double saved = millis((host - loading) / devices) / steps;
+  return text + fmt::format(
+                    "launch-bound: {} of {} steps, the first is step {}: GPUs wait for the host's "
+                    "launches; a mean step takes {:.3f} ms without late launches\n",
+                    analysis.launch_bound.size(), analysis.steps.size(),
+                    analysis.steps[analysis.launch_bound.front()].number,
+                    mean_step(analysis) - saved);
+}
+
+}  // namespace
+
+namespace {
+
+// The columns of the table of devices, in percent of the device's time.
+std::vector<double> columns_of(const TimeShare& time) {
+  std::vector<double> columns;
+  for (const Nanos part : {time.compute, time.exposed_communication(), time.hidden_communication,
+                           time.memory, time.idle}) {
+    columns.push_back(share(part, time.span));
+  }
+  for (const IdleCause cause : {IdleCause::fill, IdleCause::drain, IdleCause::dependency,
+                                IdleCause::host, IdleCause::queue, IdleCause::device}) {
+    columns.push_back(share(idle(time, cause), time.span));
+  }
+  return columns;
+}
+
+std::string table_row(const std::string& label, const std::vector<double>& columns) {
+  constexpr std::size_t kBusy = 5;
+  std::string text = fmt::format("{:<22}", label);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    text += i < kBusy ? fmt::format("{:>9.2f}", columns[i])
+                      : fmt::format("{}{:>8.2f}", i == kBusy ? " |" : "", columns[i]);
+  }
+  return text + '\n';
+}
+
+double quantile(std::vector<double> values, double at) {
+  const auto place = std::lround(at * static_cast<double>(values.size() - 1));
+  std::ranges::nth_element(values, values.begin() + place);
+  return values[static_cast<std::size_t>(place)];
+}
+
+// Many devices: the distribution of each column, the mean of the hosts at both ends, and the
+// devices that are farthest from the median in compute or idle time.
+std::string distribution(const Analysis& analysis, std::size_t top) {
+  std::vector<std::vector<double>> by_column;
+  std::map<std::string, std::pair<TimeShare, std::size_t>> hosts;
+  for (const DeviceReport& device : analysis.devices) {
+    const auto columns = columns_of(device.total);
+    by_column.resize(columns.size());
+    for (std::size_t i = 0; i < columns.size(); ++i) by_column[i].push_back(columns[i]);
+    auto& [sum, count] = hosts[device.machine];
+    sum += device.total;
+    ++count;
+  }
+  std::string text;
+  for (const auto& [label, at] :
+       {std::pair{"min", 0.0}, {"median", 0.5}, {"p95", 0.95}, {"max", 1.0}}) {
+    std::vector<double> columns;
+    columns.reserve(by_column.size());
+    for (const auto& values : by_column) columns.push_back(quantile(values, at));
+    text += table_row(label, columns);
+  }
+  std::vector<std::pair<double, std::string>> order;
+  order.reserve(hosts.size());
+  for (const auto& [name, host] : hosts) {
+    order.emplace_back(share(host.first.compute, host.first.span), name);
+  }
+  std::ranges::sort(order);
+  constexpr std::size_t kEnds = 2;
+  for (std::size_t i = 0; i < order.size() && hosts.size() > 1; ++i) {
+    if (i >= kEnds && i + kEnds < order.size()) continue;
+    const auto& [sum, count] = hosts[order[i].second];
+    text += table_row(fmt::format("host {} ({})", order[i].second, count), columns_of(sum));
+  }
+  constexpr std::size_t kCompute = 0;
+  constexpr std::size_t kIdle = 4;
+  std::vector<std::pair<double, std::size_t>> far;
+  for (std::size_t i = 0; i < analysis.devices.size(); ++i) {
+    double distance = 0;
+    for (const std::size_t column : {kCompute, kIdle}) {
+      const double middle = quantile(by_column[column], 0.5);
+      distance = std::max(distance, std::abs(by_column[column][i] - middle));
+    }
+    constexpr double kLeast = 2;  // percent of the time
+    if (distance > kLeast) far.emplace_back(distance, i);
+  }
+  const std::size_t shown = std::min(top, far.size());
+  std::ranges::partial_sort(far, far.begin() + static_cast<std::ptrdiff_t>(shown), std::greater{});
+  if (!far.empty()) {
+    text += fmt::format("{} of {} devices differ from the median by more than 2% of their time:\n",
+                        far.size(), analysis.devices.size());
+  }
+  for (std::size_t i = 0; i < shown; ++i) {
+    const DeviceReport& device = analysis.devices[far[i].second];
+    text += table_row(device.label, columns_of(device.total));
+  }
   return text;
 }
 
 }  // namespace
 
-std::string analysis_table(const Analysis& analysis) {
+std::string analysis_table(const Analysis& analysis, std::size_t top) {
   std::string text =
       fmt::format("{} steps of {:.3f} ms on average, {} devices\n", analysis.steps.size(),
                   mean_step(analysis), analysis.devices.size());
   text += fmt::format("{:<22}{:>9}{:>9}{:>9}{:>9}{:>9} |{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}\n",
                       "device (% of time)", "compute", "comm", "hidden", "memory", "idle", "fill",
                       "drain", "depend", "host", "queue", "device");
-  for (const DeviceReport& device : analysis.devices) {
-    const TimeShare& time = device.total;
-    text += fmt::format("{:<22}", device.label);
-    for (const Nanos part : {time.compute, time.exposed_communication(), time.hidden_communication,
-                             time.memory, time.idle}) {
-      text += fmt::format("{:>9.2f}", share(part, time.span));
+  if (analysis.devices.size() > kMaxDevices) {
+    text += distribution(analysis, top);
+  } else {
+    for (const DeviceReport& device : analysis.devices) {
+      text += table_row(device.label, columns_of(device.total));
     }
-    text += " |";
-    for (const IdleCause cause : {IdleCause::fill, IdleCause::drain, IdleCause::dependency,
-                                  IdleCause::host, IdleCause::queue, IdleCause::device}) {
-      text += fmt::format("{:>8.2f}", share(idle(time, cause), time.span));
-    }
-    text += '\n';
   }
   text += outside_lines(analysis);
+  text += host_lines(analysis);
   text += schedule_line(analysis);
   if (analysis.devices.size() > 1) {
     const DeviceReport& critical = analysis.devices[analysis.critical_stage];
@@ -160,6 +285,9 @@ std::string analysis_json(const Analysis& analysis, const std::string& members) 
     json["steps"].push_back({{"number", step.number},
                              {"begin_ns", step.begin},
                              {"end_ns", step.end},
+                             {"length_ns", analysis.lengths[i]},
+                             {"launch_bound", std::ranges::find(analysis.launch_bound, i) !=
+                                                  analysis.launch_bound.end()},
                              {"schedule", name(schedule.kind)},
                              {"stages", schedule.stages},
                              {"pipelines", schedule.pipelines},
@@ -198,84 +326,6 @@ std::string analysis_json(const Analysis& analysis, const std::string& members) 
     text += "," + members + "}";
   }
   return text + "\n";
-}
-
-namespace {
-
-// Ranks identify devices across runs; processes and machines differ.
-bool same_place(const DeviceReport& a, const DeviceReport& b) {
-  if (a.rank != kNone && b.rank != kNone) return a.rank == b.rank && a.number == b.number;
-  return a.number == b.number && (a.number != kNone || a.label == b.label) &&
-         a.machine == b.machine;
-}
-
-// Compares steps of equal number, the largest change first; empty with fewer than two common steps.
-std::string step_changes(const Analysis& before, const Analysis& after) {
-  struct Change {
-    std::int64_t step;
-    Nanos then;
-    Nanos now;
-  };
-  std::map<std::int64_t, Nanos> then;
-  for (std::size_t i = 0; i < before.steps.size(); ++i) {
-    then[before.steps[i].number] = before.windows[i].end - before.windows[i].begin;
-  }
-  std::vector<Change> changes;
-  for (std::size_t i = 0; i < after.steps.size(); ++i) {
-    const auto same = then.find(after.steps[i].number);
-    if (same == then.end()) continue;
-    changes.push_back({same->first, same->second, after.windows[i].end - after.windows[i].begin});
-  }
-  if (changes.size() < 2) return {};
-  std::ranges::stable_sort(changes, std::greater{},
-                           [](const Change& change) { return std::abs(change.now - change.then); });
-  constexpr std::size_t kMaxRows = 10;
-  std::string text = fmt::format("{:<22}{:>22}{:>18}\n", "step (ms)", "time", "change");
-  for (std::size_t i = 0; i < changes.size() && i < kMaxRows; ++i) {
-    const Change& change = changes[i];
-    text += fmt::format("{:<22}{:>22}{:>+18.3f}\n", change.step,
-                        fmt::format("{:.3f} -> {:.3f}", millis(change.then), millis(change.now)),
-                        millis(change.now - change.then));
-  }
-  if (changes.size() > kMaxRows)
-    text += fmt::format("({} more steps)\n", changes.size() - kMaxRows);
-  return text;
-}
-
-}  // namespace
-
-std::string comparison_table(const Analysis& before, const Analysis& after) {
-  const double old_step = mean_step(before);
-  const double new_step = mean_step(after);
-  std::string text = fmt::format("step: {:.3f} ms -> {:.3f} ms ({:+.2f}%)\n", old_step, new_step,
-                                 old_step > 0 ? 100 * (new_step - old_step) / old_step : 0);
-  text += "before: " + schedule_line(before) + "after:  " + schedule_line(after);
-  text +=
-      fmt::format("{:<22}{:>18}{:>18}{:>18}\n", "device (% of time)", "compute", "comm", "idle");
-  for (const DeviceReport& now : after.devices) {
-    const auto then = std::ranges::find_if(
-        before.devices, [&](const auto& device) { return same_place(device, now); });
-    if (then == before.devices.end()) {
-      text += fmt::format("{:<22} only after\n", now.label);
-      continue;
-    }
-    const auto pair = [&](Nanos old_part, Nanos new_part) {
-      return fmt::format("{:.2f} -> {:.2f}", share(old_part, then->total.span),
-                         share(new_part, now.total.span));
-    };
-    text += fmt::format(
-        "{:<22}{:>18}{:>18}{:>18}\n", now.label, pair(then->total.compute, now.total.compute),
-        pair(then->total.exposed_communication(), now.total.exposed_communication()),
-        pair(then->total.idle, now.total.idle));
-  }
-  for (const DeviceReport& old : before.devices) {
-    if (std::ranges::none_of(after.devices,
-                             [&](const auto& device) { return same_place(old, device); })) {
-      text += fmt::format("{:<22} only before\n", old.label);
-    }
-  }
-  text += step_changes(before, after);
-  return text;
 }
 
 }  // namespace assay::timeline

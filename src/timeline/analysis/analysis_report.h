@@ -1,6 +1,6 @@
 #pragma once
 
-// Formats an analysis as a table or JSON, and compares two analyses.
+// Formats an analysis as a table or JSON.
 
 #include <string>
 
@@ -8,10 +8,13 @@
 
 namespace assay::timeline {
 
-std::string analysis_table(const Analysis& analysis);
+// With more devices, a table has their distribution, and the `top` that differ most.
+inline constexpr std::size_t kMaxDevices = 16;
+std::string analysis_table(const Analysis& analysis, std::size_t top = 10);
 // `members` is the text of further members (insights_members()), or empty.
 std::string analysis_json(const Analysis& analysis, const std::string& members = {});
-// The mean step time and each device's shares, before and after.
-std::string comparison_table(const Analysis& before, const Analysis& after);
+// In milliseconds, from each step's begin to the next one's; 0 without steps.
+double mean_step(const Analysis& analysis);
+std::string schedule_line(const Analysis& analysis);
 
 }  // namespace assay::timeline

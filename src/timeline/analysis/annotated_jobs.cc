@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
+#include "timeline/importers/gpu_categories.h"
 #include "timeline/intervals.h"
 
 namespace assay::timeline {
@@ -29,7 +31,7 @@ class JobFinder {
       const Track& track = trace.tracks[slice.track];
       if (track.gpu || track.jobs || slice.end <= slice.begin) continue;
       const std::string_view category = trace.strings.text(slice.category);
-      if (category != "user_annotation" && category != "nvtx") continue;
+      if (profiler_event_kind(category) != EventKind::annotation) continue;
       add_range(slice, names);
     }
     for (const RankStep& mark : trace.rank_steps) steps_[mark.source].push_back(mark.step.begin);
@@ -153,11 +155,34 @@ class JobFinder {
 
 }  // namespace
 
+namespace {
+
+// A recording has jobs of all ranges. Those with known names and without a micro batch ("forward",
+// "backward_step") get the pass as category and their position in the step as micro batch.
+void number_jobs(Trace& trace, const JobNames& names) {
+  std::vector<Nanos> begins;
+  begins.reserve(trace.steps.size());
+  for (const Step& step : trace.steps) begins.push_back(step.begin);
+  std::ranges::sort(begins);
+  std::map<std::tuple<std::uint32_t, StringId, std::ptrdiff_t>, std::int32_t> counts;
+  for (Slice& slice : trace.slices) {
+    if (!trace.tracks[slice.track].jobs || slice.micro_batch != kNone) continue;
+    const auto parsed = names.parse(trace.strings.text(slice.name));
+    if (parsed.size() != 1) continue;
+    const auto step = std::ranges::upper_bound(begins, slice.begin) - begins.begin();
+    const std::int32_t count = counts[{slice.track, slice.name, step}]++;
+    slice.micro_batch = parsed[0].micro_batch != kNone ? parsed[0].micro_batch : count;
+    slice.category = trace.strings.intern_valid(parsed[0].pass == Pass::forward    ? "forward"
+                                                : parsed[0].pass == Pass::backward ? "backward"
+                                                                                   : "backward_w");
+  }
+}
+
+}  // namespace
+
 void add_annotated_jobs(Trace& trace, const JobNames& names) {
   // A recording or a merge already has jobs.
-  for (const Track& track : trace.tracks) {
-    if (track.jobs) return;
-  }
+  if (std::ranges::any_of(trace.tracks, &Track::jobs)) return number_jobs(trace, names);
   JobFinder(trace, names).add_jobs();
 }
 

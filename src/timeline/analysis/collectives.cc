@@ -222,11 +222,25 @@ class Finder {
     }
   }
 
+  // The members of a call's group. Kineto shortens long lists ("[0, 1, ..., 63]"): pg_config has
+  // all.
+  const std::vector<std::int32_t>& members_of(const Key& key) {
+    const auto [entry, is_new] = members_.try_emplace({key.group, key.ranks});
+    if (!is_new) return entry->second;
+    entry->second = numbers_in(key.ranks);
+    if (!has(key.ranks, "...")) return entry->second;
+    for (const Source& source : trace_.sources) {
+      const auto group = source.groups.find(key.group);
+      if (group == source.groups.end()) continue;
+      if (group->second.ranks.size() > entry->second.size()) entry->second = group->second.ranks;
+    }
+    return entry->second;
+  }
+
   void find_missing(const Key& key, CollectiveCall& call) {
-    for (const std::int32_t rank : numbers_in(key.ranks)) {
-      const bool here =
-          std::ranges::find(call.parts, rank, &CollectivePart::rank) != call.parts.end();
-      if (here || call.parts.front().rank == kNone) continue;
+    if (call.parts.front().rank == kNone) return;
+    for (const std::int32_t rank : members_of(key)) {
+      if (std::ranges::binary_search(call.parts, rank, {}, &CollectivePart::rank)) continue;
       call.missing.push_back(rank);
       if (!ranks_.contains(rank)) missing_ranks_.insert(rank);
     }
@@ -237,21 +251,32 @@ class Finder {
     auto& parts = call.parts;
     call.transfer = parts.front().end - parts.front().begin;
     if (parts.size() < 2) return;
-    const auto last = trace_.one_clock ? std::ranges::max_element(parts, {}, &CollectivePart::begin)
-                                       : std::ranges::min_element(parts, {}, length);
-    call.last = last->rank;
+    const bool known = trace_.one_clock && !trace_.clocks_assumed;
+    const auto last = known ? std::ranges::max_element(parts, {}, &CollectivePart::begin)
+                            : std::ranges::min_element(parts, {}, length);
     call.transfer = last->end - last->begin;
-    Straggler& straggler = stragglers_[last->rank];
-    ++straggler.last;
-    for (CollectivePart& part : parts) {
-      const Nanos took = length(part);
-      const Nanos waited = trace_.one_clock ? last->begin - part.begin : took - call.transfer;
-      part.waiting = std::clamp<Nanos>(waited, 0, took);
-      straggler.cost += part.waiting;
-      stragglers_[part.rank].waited += part.waiting;
-      // The transfer lasts at least as long as any rank's kernel without its waiting.
-      if (trace_.one_clock) call.transfer = std::max(call.transfer, took - part.waiting);
+    if (!known) {
+      // A kernel that is longer than the shortest one waited, but nobody knows for whom.
+      for (CollectivePart& part : parts) part.waiting = length(part) - call.transfer;
+      return;
     }
+    const auto first = std::ranges::min_element(parts, {}, &CollectivePart::begin);
+    // Who comes within a microsecond of the others is not late: ties are ties.
+    constexpr Nanos kTie = 1000;
+    const bool tie = last->begin - first->begin < kTie;
+    if (!tie) call.last = last->rank;
+    Nanos waited = 0;
+    for (CollectivePart& part : parts) {
+      part.waiting = std::clamp<Nanos>(last->begin - part.begin, 0, length(part));
+      stragglers_[part.rank].waited += part.waiting;
+      waited += part.waiting;
+      // The transfer lasts at least as long as any rank's kernel without its waiting.
+      call.transfer = std::max(call.transfer, length(part) - part.waiting);
+    }
+    if (tie) return;
+    Straggler& late = stragglers_[last->rank];
+    ++late.last;
+    late.cost += waited / static_cast<Nanos>(parts.size() - 1);
   }
 
   const Trace& trace_;
@@ -259,6 +284,7 @@ class Finder {
   std::map<Key, CollectiveCall> calls_;
   std::map<std::tuple<std::int32_t, std::int32_t, std::string, std::string>, std::int64_t> places_;
   std::map<std::int32_t, Straggler> stragglers_;
+  std::map<std::pair<std::string, std::string>, std::vector<std::int32_t>> members_;
   std::set<std::int32_t> missing_ranks_;
   std::uint64_t mismatched_ = 0;
   CollectiveReport report_;

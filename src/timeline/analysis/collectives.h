@@ -12,7 +12,8 @@
 namespace assay::timeline {
 
 // One rank's part in a collective. With comparable clocks, waiting ends when the last rank's kernel
-// begins. Otherwise, the rank with the shortest kernel is assumed not to have waited.
+// begins. Otherwise, the rank with the shortest kernel is assumed not to have waited, and nobody to
+// have come last.
 struct CollectivePart {
   std::int32_t rank = kNone;
   std::size_t slice = 0;  // index into Trace::slices
@@ -31,7 +32,7 @@ struct CollectiveCall {
   std::int32_t group_size = kNone;
   std::vector<CollectivePart> parts;  // by rank
   std::vector<std::int32_t> missing;  // ranks of the group without a part
-  std::int32_t last = kNone;          // the rank that came last, with several parts
+  std::int32_t last = kNone;          // the rank that came last; kNone in a tie
   Nanos transfer = 0;                 // without waiting; the whole time with a single part
   double algorithm_bandwidth = 0;     // GB/s: bytes / transfer
   double bus_bandwidth = 0;           // GB/s over one link
@@ -40,7 +41,7 @@ struct CollectiveCall {
 struct Straggler {
   std::int32_t rank = kNone;
   std::uint64_t last = 0;  // number of calls in which it came last
-  Nanos cost = 0;          // sum of the others' waiting for it
+  Nanos cost = 0;          // how long each other rank waited for it, on average, over its calls
   Nanos waited = 0;        // sum of its waiting for others
 };
 

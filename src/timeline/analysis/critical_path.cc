@@ -19,13 +19,15 @@ namespace {
 constexpr std::uint32_t kNobody = kNoIndex;
 
 // Charges for gaps, numbered after all names.
-enum class Idle : std::uint8_t { host, device, unknown };
-constexpr std::array<std::string_view, 3> kIdleNames{"(host: launched late)", "(device: held back)",
-                                                     "(idle, launch unknown)"};
+enum class Idle : std::uint8_t { host, device, unknown, loader };
+constexpr std::array<std::string_view, 4> kIdleNames{"(host: launched late)", "(device: held back)",
+                                                     "(host: nothing was queued)",
+                                                     "(host: data loader)"};
 
 // The work of a device, ordered by end.
 struct Worker {
   std::string label;
+  std::uint32_t source = 0;
   std::vector<std::uint32_t> by_end;  // slices
 };
 
@@ -42,7 +44,7 @@ class Walker {
       const auto [entry, is_new] =
           known.try_emplace({track.rank, track.machine, track.pid, track.device},
                             static_cast<std::uint32_t>(workers_.size()));
-      if (is_new) workers_.push_back({label_of(track), {}});
+      if (is_new) workers_.push_back({label_of(track), track.source, {}});
       worker_of_[i] = entry->second;
       workers_[entry->second].by_end.push_back(i);
     }
@@ -50,8 +52,9 @@ class Walker {
       std::ranges::stable_sort(worker.by_end, {}, [&](auto at) { return trace.slices[at].end; });
       for (std::uint32_t i = 0; i < worker.by_end.size(); ++i) place_[worker.by_end[i]] = i;
     }
+    loading_ = loader_waits(trace);
     for (const CollectiveCall& call : collectives.calls) {
-      if (call.parts.size() < 2 || !trace.one_clock) continue;
+      if (call.parts.size() < 2 || !trace.one_clock || trace.clocks_assumed) continue;
       const auto last = std::ranges::max_element(call.parts, {}, &CollectivePart::begin);
       for (const CollectivePart& part : call.parts) {
         waits_for_[static_cast<std::uint32_t>(part.slice)] =
@@ -65,6 +68,13 @@ class Walker {
     charges_.clear();
     ranks_.clear();
     std::uint32_t at = last_of_all(window);
+    // After the last work, the step lasts until the host begins the next one.
+    if (at != kNobody) {
+      const Nanos end = trace_.slices[at].end;
+      charge_host(Idle::host, worker_of_[at], {std::min(end, window.end), window.end}, path);
+    } else if (!workers_.empty()) {
+      charge_host(Idle::unknown, 0, window, path);  // a step without GPU work
+    }
     // Each link ends before its successor, so the path is finite; the limit guards against damaged
     // traces.
     for (std::size_t links = 0; at != kNobody && links < trace_.slices.size(); ++links) {
@@ -120,6 +130,14 @@ class Walker {
     charge(trace_.strings.size() + static_cast<std::size_t>(what), worker, time, path);
   }
 
+  // A wait for the host is the data loader's as long as the host was in it.
+  void charge_host(Idle what, std::uint32_t worker, const Interval& gap, CriticalPath& path) {
+    const std::array<Interval, 1> cut{gap};
+    const Nanos loading = measure(intersect(loading_[workers_[worker].source], cut));
+    charge(Idle::loader, worker, loading, path);
+    charge(what, worker, gap.end - gap.begin - loading, path);
+  }
+
   // Charges one link and returns its predecessor.
   std::uint32_t link(std::uint32_t at, const Interval& window, CriticalPath& path) {
     // A collective continues on the rank that came last.
@@ -139,10 +157,10 @@ class Walker {
         previous == kNobody ? window.begin : std::max(trace_.slices[previous].end, window.begin);
     if (const Launch* launch = trace_.launch_of(slice)) {
       const Nanos launched = std::clamp(launch->end, free_since, slice.begin);
-      charge(Idle::host, worker, launched - free_since, path);
+      charge_host(Idle::host, worker, {free_since, launched}, path);
       charge(Idle::device, worker, slice.begin - launched, path);
     } else {
-      charge(Idle::unknown, worker, slice.begin - free_since, path);
+      charge_host(Idle::unknown, worker, {free_since, slice.begin}, path);
     }
     return previous == kNobody || trace_.slices[previous].end <= window.begin ? kNobody : previous;
   }
@@ -152,6 +170,7 @@ class Walker {
   std::vector<std::uint32_t> worker_of_;  // by slice
   std::vector<std::uint32_t> place_;      // by slice: index in its worker's by_end
   std::map<std::uint32_t, std::uint32_t> waits_for_;
+  std::map<std::uint32_t, Intervals> loading_;  // by source
   // Of the current step, by name id; Idle follows after all names.
   std::unordered_map<std::size_t, Nanos> charges_;
   std::map<std::string, Nanos> ranks_;
@@ -170,7 +189,8 @@ std::vector<PathShare> sorted_shares(const std::map<std::string, Nanos>& sums) {
 std::vector<CriticalPath> critical_paths(const Trace& trace, const Analysis& analysis,
                                          const CollectiveReport& collectives) {
   std::vector<CriticalPath> paths;
-  if (analysis.devices.empty()) return paths;
+  // Times of unrelated clocks make no path.
+  if (analysis.devices.empty() || (trace.sources.size() > 1 && !trace.one_clock)) return paths;
   Walker walker(trace, collectives);
   for (std::size_t i = 0; i < analysis.steps.size(); ++i) {
     const Interval window = analysis.windows[i];
@@ -184,13 +204,14 @@ std::vector<CriticalPath> critical_paths(const Trace& trace, const Analysis& ana
 
 WhatIf what_if(const Analysis& analysis) {
   WhatIf result;
-  Nanos span = 0;
+  Nanos length = 0;
+  for (const Nanos step : analysis.lengths) length += step;
+  Nanos span = length;
   Nanos exposed = std::numeric_limits<Nanos>::max();
   Nanos host = std::numeric_limits<Nanos>::max();
   Nanos most = 0;
   Nanos sum = 0;
   for (const DeviceReport& device : analysis.devices) {
-    span = std::max(span, device.total.span);
     // The slowest rank ends the step, so the smallest saving counts.
     exposed = std::min(exposed, device.total.exposed_communication());
     host = std::min(host, device.total.idle_by[static_cast<std::size_t>(IdleCause::host)]);

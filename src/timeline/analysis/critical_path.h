@@ -15,7 +15,8 @@
 namespace assay::timeline {
 
 struct PathShare {
-  std::string what;  // a kernel's name, "(host: launched late)", "(device: held back)"
+  std::string what;  // a kernel's name, "(host: launched late)", "(host: data loader)", "(device:
+                     // held back)"
   Nanos time = 0;
 };
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <numeric>
 #include <tuple>
+#include <unordered_map>
 
+#include "base/text.h"
 #include "timeline/analysis/queues.h"
 
 namespace assay::timeline {
@@ -21,6 +23,10 @@ class StepsOfSources {
     for (auto& steps : steps_) {
       std::ranges::sort(steps, {}, &Step::begin);
     }
+  }
+  const std::vector<Step>& of(std::uint32_t source) const {
+    static const std::vector<Step> kNothing;
+    return source < steps_.size() ? steps_[source] : kNothing;
   }
   bool any(std::uint32_t source) const { return source < steps_.size() && !steps_[source].empty(); }
   std::int64_t at(std::uint32_t source, Nanos time) const {
@@ -154,6 +160,36 @@ Busy Busy::within(std::span<const Interval> cut) const {
   return {intersect(compute, cut), intersect(communication, cut), intersect(memory, cut)};
 }
 
+Span Busy::span() const {
+  Span span;
+  for (const Intervals* part : {&compute, &communication, &memory}) {
+    if (!part->empty()) widen(span, Span{part->front().begin, part->back().end});
+  }
+  return span;
+}
+
+std::map<std::uint32_t, Intervals> loader_waits(const Trace& trace) {
+  std::unordered_map<StringId, bool> known;
+  const auto loads = [&](StringId id) {
+    const auto [entry, is_new] = known.try_emplace(id, false);
+    if (is_new) {
+      const std::string name = lowered(trace.strings.text(id));
+      for (const char* word : {"dataloader", "data_loader", "data loader"}) {
+        entry->second |= name.find(word) != std::string::npos;
+      }
+    }
+    return entry->second;
+  };
+  std::map<std::uint32_t, Intervals> waits;
+  for (const Slice& slice : trace.slices) {
+    const Track& track = trace.tracks[slice.track];
+    if (track.gpu || track.jobs || (!loads(slice.name) && !loads(slice.category))) continue;
+    waits[track.source].push_back({slice.begin, slice.end});
+  }
+  for (auto& [source, intervals] : waits) intervals = unite(std::move(intervals));
+  return waits;
+}
+
 std::vector<Device> devices_of(const Trace& trace) {
   std::vector<std::size_t> device_of;
   std::vector<Device> devices = find_devices(trace, device_of);
@@ -173,7 +209,10 @@ std::vector<Device> devices_of(const Trace& trace) {
     Intervals& full = devices[device_of[queue.track]].queue_full;
     full.insert(full.end(), queue.full.begin(), queue.full.end());
   }
+  auto loading = loader_waits(trace);
   for (Device& device : devices) {
+    device.marks = steps.of(device.source);
+    device.loading = loading[device.source];
     device.queue_full = unite(std::move(device.queue_full));
     device.busy.unite_all();
     device.any = device.busy.all();

@@ -24,6 +24,7 @@ struct Busy {
   void unite_all();
   Intervals all() const;
   Busy within(std::span<const Interval> cut) const;
+  Span span() const;  // of united intervals; empty without work
 };
 
 struct Start {
@@ -42,8 +43,10 @@ struct DeviceIdentity {
 
 struct Device : DeviceIdentity {
   std::uint32_t source = 0;
-  bool has_work = false;  // has tracks of kernels and copies
-  bool launched = false;  // its work belongs to the steps that launched it
+  bool has_work = false;    // has tracks of kernels and copies
+  bool launched = false;    // its work belongs to the steps that launched it
+  std::vector<Step> marks;  // its process's steps on the host, by begin
+  Intervals loading;        // when its process waited for the data loader
   Busy busy;
   Intervals any;  // the union of busy
   WorkCounts counts;
@@ -57,5 +60,9 @@ struct Device : DeviceIdentity {
 // A device is the GPU tracks with one device number of one process. Devices of logs keep the order
 // of --devices; others are ordered by rank.
 std::vector<Device> devices_of(const Trace& trace);
+
+// When each process waited for its data loader: ranges named "enumerate(DataLoader)", "dataloader"
+// and the like. By source.
+std::map<std::uint32_t, Intervals> loader_waits(const Trace& trace);
 
 }  // namespace assay::timeline

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -93,6 +94,14 @@ std::optional<Transfer> parse_transfer(std::string_view name) {
   return transfer;
 }
 
+// A group as an entry names it. PyTorch's gloo has the default group without a name.
+const ProcessGroup* group_of(const Source& source, const std::string& name) {
+  const auto own = source.groups.find(name);
+  if (own != source.groups.end()) return &own->second;
+  const auto nameless = source.groups.find("");
+  return nameless == source.groups.end() ? nullptr : &nameless->second;
+}
+
 // Finds sends and receives that did not end, with the missing rank.
 class TransferHangs {
  public:
@@ -128,11 +137,10 @@ class TransferHangs {
   };
 
   void take(const FlightEntry& entry, const Transfer& transfer) {
-    const auto& groups = trace_.sources[entry.source].groups;
-    const auto group = groups.find(entry.group);
+    const ProcessGroup* const group = group_of(trace_.sources[entry.source], entry.group);
     const auto global = [&](std::int32_t rank) {
-      if (group == groups.end() || rank < 0) return rank;
-      const auto& ranks = group->second.ranks;
+      if (group == nullptr || rank < 0) return rank;
+      const auto& ranks = group->ranks;
       return static_cast<std::size_t>(rank) < ranks.size() ? ranks[static_cast<std::size_t>(rank)]
                                                            : rank;
     };
@@ -149,49 +157,151 @@ class TransferHangs {
   std::map<std::tuple<std::string, std::int32_t, std::int32_t>, Sides> open_;
 };
 
-}  // namespace
-
-std::vector<Hang> find_hangs(const Trace& trace) {
-  std::map<std::pair<std::string, bool>, GroupCalls> groups;
+struct Groups {
+  std::map<std::string, GroupCalls> calls;  // without transfers
   std::map<std::string, std::set<std::int32_t>> members;
   std::map<std::string, std::string> names;
-  for (const Source& source : trace.sources) {
-    for (const auto& [name, group] : source.groups) {
-      members[name].insert(group.ranks.begin(), group.ranks.end());
-    }
-  }
-  for (const FlightEntry& entry : trace.flight) {
-    const std::int32_t rank = trace.sources[entry.source].rank;
-    groups[{entry.group, entry.p2p}][rank][entry.sequence] = &entry;
-    if (!entry.description.empty()) names[entry.group] = entry.description;
-  }
-  std::vector<Hang> hangs;
-  for (auto& [key, group] : groups) {
-    const auto& [name, p2p] = key;
-    if (p2p) continue;  // handled by TransferHangs
-    // A member whose dump has no call of this group made none.
+
+  explicit Groups(const Trace& trace) {
     for (const Source& source : trace.sources) {
-      if (members[name].contains(source.rank)) group[source.rank];
+      for (const auto& [name, group] : source.groups) {
+        if (!name.empty()) members[name].insert(group.ranks.begin(), group.ranks.end());
+      }
     }
+    for (const FlightEntry& entry : trace.flight) {
+      const Source& source = trace.sources[entry.source];
+      if (!entry.description.empty()) names[entry.group] = entry.description;
+      if (entry.p2p) continue;
+      calls[entry.group][source.rank][entry.sequence] = &entry;
+      if (const ProcessGroup* group = group_of(source, entry.group)) {
+        members[entry.group].insert(group->ranks.begin(), group->ranks.end());
+      }
+    }
+    for (auto& [name, group] : calls) {
+      // A member whose dump has no call of this group made none.
+      for (const Source& source : trace.sources) {
+        if (source.dump && members[name].contains(source.rank)) group[source.rank];
+      }
+    }
+  }
+  std::string name_of(const std::string& group) const {
+    const auto name = names.find(group);
+    return name == names.end() ? group : name->second;
+  }
+};
+
+std::string ranks_text(const std::vector<std::int32_t>& ranks) {
+  return fmt::format("rank {}", fmt::join(ranks, ", "));
+}
+
+// Adds where the waiting ranks are, and where the missing ones were last.
+void add_places(const Trace& trace, const Groups& groups, const std::string& group, Hang& hang) {
+  std::map<std::string, std::vector<std::int32_t>> waiting;
+  for (const std::int32_t rank : hang.waiting) {
+    const FlightEntry* call = groups.calls.at(group).at(rank).at(hang.sequence);
+    if (!call->frame.empty()) waiting[call->frame].push_back(rank);
+  }
+  for (const auto& [frame, ranks] : waiting) {
+    hang.places.push_back(fmt::format("{} waits at {}", ranks_text(ranks), frame));
+  }
+  hang.blames = hang.not_called.empty();
+  for (const std::int32_t rank : hang.not_called) {
+    const FlightEntry* last = nullptr;
+    const FlightEntry* open = nullptr;
+    for (const FlightEntry& entry : trace.flight) {
+      if (trace.sources[entry.source].rank != rank) continue;
+      if (last == nullptr || entry.created >= last->created) last = &entry;
+      if (entry.state != FlightState::completed && open == nullptr) open = &entry;
+    }
+    hang.blames |= open == nullptr;
+    if (last == nullptr) continue;
+    const FlightEntry& shown = open != nullptr ? *open : *last;
+    hang.places.push_back(fmt::format("rank {} {} {} number {} of {}{}", rank,
+                                      open != nullptr ? "waits in" : "last called", shown.name,
+                                      shown.sequence, groups.name_of(shown.group),
+                                      shown.frame.empty() ? "" : " at " + shown.frame));
+  }
+}
+
+// Everybody leaves these together, so a rank that has left proves that all had called.
+bool ends_together(const std::string& name) {
+  for (const char* word : {"all_reduce", "allreduce", "all_gather", "allgather", "reduce_scatter",
+                           "all_to_all", "alltoall", "barrier"}) {
+    if (name.find(word) != std::string::npos) return true;
+  }
+  return false;
+}
+
+// "[[1024]] Float of rank 0, 2; [[2048]] Float of rank 1", or empty where all agree.
+std::string differences(const std::map<std::int32_t, const FlightEntry*>& calls) {
+  std::map<std::tuple<std::string, std::int64_t, std::string, std::int64_t>,
+           std::vector<std::int32_t>>
+      kinds;
+  for (const auto& [rank, call] : calls) {
+    kinds[{call->name, call->elements, call->dtype, call->root}].push_back(rank);
+  }
+  if (kinds.size() < 2) return {};
+  std::string text;
+  for (const auto& [kind, ranks] : kinds) {
+    const FlightEntry& call = *calls.at(ranks.front());
+    text += fmt::format("{}{} has {} {}{}", text.empty() ? "" : ", ", ranks_text(ranks), call.name,
+                        call.shapes, call.root == kNone ? "" : fmt::format(" root {}", call.root));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<Mismatch> find_mismatches(const Trace& trace) {
+  std::vector<Mismatch> mismatches;
+  const Groups groups(trace);
+  for (const auto& [name, group] : groups.calls) {
+    std::map<std::int64_t, std::map<std::int32_t, const FlightEntry*>> by_sequence;
+    for (const auto& [rank, calls] : group) {
+      for (const auto& [sequence, call] : calls) by_sequence[sequence][rank] = call;
+    }
+    for (const auto& [sequence, calls] : by_sequence) {
+      const std::string text = differences(calls);
+      if (text.empty()) continue;
+      mismatches.push_back({groups.name_of(name), sequence, text});
+      break;
+    }
+  }
+  return mismatches;
+}
+
+std::vector<Hang> find_hangs(const Trace& trace) {
+  std::vector<Hang> hangs;
+  Groups groups(trace);
+  for (const auto& [name, group] : groups.calls) {
     const auto open = first_open(group);
     if (!open) continue;
-    Hang hang = describe(group, *open, {members[name].begin(), members[name].end()});
-    hang.group = names.contains(name) ? names[name] : name;
+    const auto& members = groups.members[name];
+    Hang hang = describe(group, *open, {members.begin(), members.end()});
+    // The missing rank's dump is older than the others.
+    if (hang.waiting.empty() && !hang.completed.empty() && ends_together(hang.name)) continue;
+    hang.group = groups.name_of(name);
+    add_places(trace, groups, name, hang);
     hangs.push_back(std::move(hang));
   }
   for (Hang& hang : TransferHangs(trace).find()) hangs.push_back(std::move(hang));
+  std::ranges::stable_sort(hangs, std::greater{}, &Hang::blames);
   return hangs;
 }
 
 std::string hang_table(const Trace& trace) {
   if (trace.flight.empty()) return {};
   const std::vector<Hang> hangs = find_hangs(trace);
-  if (hangs.empty()) return "flight recorder: all collectives ended\n";
   std::string text;
+  for (const Mismatch& one : find_mismatches(trace)) {
+    text += fmt::format("{}: the ranks differ in collective number {}: {}\n", one.group,
+                        one.sequence, one.text);
+  }
+  if (hangs.empty()) return text + "flight recorder: all collectives ended\n";
   for (const Hang& hang : hangs) {
     text += fmt::format("{}: {} number {} does not end", hang.group, hang.name, hang.sequence);
     const auto say = [&](const std::vector<std::int32_t>& ranks, const char* what) {
-      if (!ranks.empty()) text += fmt::format("; rank {} {}", fmt::join(ranks, ", "), what);
+      if (!ranks.empty()) text += fmt::format("; {} {}", ranks_text(ranks), what);
     };
     say(hang.not_called, "has not called it");
     say(hang.no_dump, "left no dump");
@@ -199,6 +309,7 @@ std::string hang_table(const Trace& trace) {
     say(hang.completed, "is through");
     for (const std::string& other : hang.other_calls) text += "; " + other;
     text += '\n';
+    for (const std::string& place : hang.places) text += "  " + place + '\n';
   }
   return text;
 }

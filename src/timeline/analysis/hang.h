@@ -18,13 +18,24 @@ struct Hang {
   std::vector<std::int32_t> completed;   // ranks that completed it
   std::vector<std::int32_t> not_called;  // ranks whose dump does not have it
   std::vector<std::int32_t> no_dump;     // ranks of the group without a dump
-  std::vector<std::string>
-      other_calls;  // "rank 3 called broadcast": another operation at this position
+  // What else is known, one line each: other operations at this position, where the ranks wait, and
+  // where a missing rank was last.
+  std::vector<std::string> other_calls, places;
+  bool blames = true;  // some missing rank waits nowhere else
 };
 
-std::vector<Hang> find_hangs(const Trace& trace);
+// The first collective of a group in whose operation, size, type or root the ranks differ.
+struct Mismatch {
+  std::string group;
+  std::int64_t sequence = 0;
+  std::string text;  // both sides
+};
 
-// One line for each hang; empty without dumps.
+// Hangs in which a rank is missing that waits nowhere else come first.
+std::vector<Hang> find_hangs(const Trace& trace);
+std::vector<Mismatch> find_mismatches(const Trace& trace);
+
+// A few lines for each mismatch and hang; empty without dumps.
 std::string hang_table(const Trace& trace);
 
 }  // namespace assay::timeline

@@ -9,22 +9,12 @@
 #include <span>
 
 #include "timeline/analysis/hang.h"
+#include "timeline/analysis/report_text.h"
 
 namespace assay::timeline {
 namespace {
 
 using nlohmann::ordered_json;
-
-constexpr std::size_t kMaxRows = 10;  // of a table on a terminal
-constexpr std::size_t kMaxName = 60;
-
-std::string short_name(const std::string& name) {
-  if (name.size() <= kMaxName) return name;
-  // Do not cut within a UTF-8 character.
-  std::size_t cut = kMaxName - 3;
-  while (cut > 0 && (static_cast<unsigned char>(name[cut]) & 0xc0U) == 0x80U) --cut;
-  return name.substr(0, cut) + "...";
-}
 
 std::string list(const std::vector<std::int32_t>& numbers) {
   constexpr std::size_t kMaxListed = 16;
@@ -87,14 +77,15 @@ std::string collective_table(const CollectiveReport& report) {
   return text;
 }
 
-std::string straggler_table(const CollectiveReport& report) {
+std::string straggler_table(const CollectiveReport& report, std::size_t top) {
   std::string text;
-  if (!report.stragglers.empty()) {
-    text += fmt::format("\n{:<8}{:>12}{:>18}{:>14}\n", "rank", "came last", "cost others ms",
-                        "waited ms");
-  }
-  for (std::size_t i = 0; i < report.stragglers.size() && i < kMaxRows; ++i) {
+  for (std::size_t i = 0; i < report.stragglers.size() && i < top; ++i) {
     const Straggler& one = report.stragglers[i];
+    if (one.last == 0 && one.waited == 0) continue;
+    if (text.empty()) {
+      text += fmt::format("\n{:<8}{:>12}{:>18}{:>14}\n", "rank", "came last", "cost each ms",
+                          "waited ms");
+    }
     text += fmt::format("{:<8}{:>12}{:>18.3f}{:>14.3f}\n", one.rank, one.last, millis(one.cost),
                         millis(one.waited));
   }
@@ -106,7 +97,7 @@ std::string straggler_table(const CollectiveReport& report) {
   const CollectiveCall* first = nullptr;
   for (const CollectiveCall& call : report.calls) {
     const bool here = std::ranges::any_of(call.missing, [&](std::int32_t rank) {
-      return std::ranges::find(report.missing_ranks, rank) == report.missing_ranks.end();
+      return !std::ranges::binary_search(report.missing_ranks, rank);
     });
     if (!here) continue;
     if (first == nullptr) first = &call;
@@ -171,9 +162,16 @@ std::string roofline_table(const std::vector<KernelRow>& kernels) {
   return text;
 }
 
-std::string memory_table(const std::vector<MemoryPeak>& peaks) {
+// The highest peaks.
+std::string memory_table(std::vector<MemoryPeak> peaks) {
   std::string text;
   constexpr double kMega = 1e6;
+  constexpr std::size_t kMostPeaks = 16;
+  if (peaks.size() > kMostPeaks) {
+    std::ranges::stable_sort(peaks, std::greater{}, &MemoryPeak::allocated);
+    text += fmt::format("the {} highest peaks of {}:\n", kMaxRows, peaks.size());
+    peaks.resize(kMaxRows);
+  }
   for (const MemoryPeak& peak : peaks) {
     text += fmt::format("memory of {}{}: peak {:.1f} MB allocated, {:.1f} MB reserved\n",
                         peak.rank == kNone ? "" : fmt::format("rank {} · ", peak.rank),
@@ -230,6 +228,20 @@ std::string what_if_table(const WhatIf& what) {
   return text + '\n';
 }
 
+// Who makes steps longer, and what a step would take without it.
+std::string culprit_table(const Insights& insights, std::size_t top) {
+  std::string text;
+  for (std::size_t i = 0; i < insights.culprits.size() && i < top; ++i) {
+    const Culprit& one = insights.culprits[i];
+    text += fmt::format(
+        "slow: {}, since step {}: {}; {:.3f} ms a step more than its peers, {:.3f} "
+        "ms a step without\n",
+        one.name, one.since, one.cause, millis(one.excess),
+        millis(std::max<Nanos>(0, insights.what_if.step - one.excess)));
+  }
+  return text.empty() ? text : '\n' + text;
+}
+
 // The streams with the deepest queues.
 std::string queue_table(const Insights& insights) {
   std::vector<StreamQueue> deepest = insights.queues;
@@ -281,6 +293,24 @@ ordered_json json_of(const std::vector<PathShare>& shares) {
 
 ordered_json json_of(const Insights& insights) {
   ordered_json object;
+  const Quality& quality = insights.quality;
+  object["quality"] = {{"lost_launches", quality.lost_launches},
+                       {"lost_launches_ns", quality.lost_time},
+                       {"hollow_steps", quality.hollow_steps},
+                       {"hollow_steps_ns", quality.hollow_time},
+                       {"overlapping_kernels", quality.overlapping},
+                       {"overlapping_kernels_ns", quality.overlapping_time},
+                       {"dropped_records", quality.dropped},
+                       {"lines", quality.lines()}};
+  object["culprits"] = ordered_json::array();
+  for (const Culprit& one : insights.culprits) {
+    object["culprits"].push_back({{"kind", one.kind},
+                                  {"name", one.name},
+                                  {"cause", one.cause},
+                                  {"ranks", one.ranks},
+                                  {"since_step", one.since},
+                                  {"excess_ns", one.excess}});
+  }
   object["stragglers"] = ordered_json::array();
   for (const Straggler& one : insights.collectives.stragglers) {
     object["stragglers"].push_back({{"rank", one.rank},
@@ -337,7 +367,9 @@ ordered_json json_of(const Insights& insights) {
 
 Insights insights_of(const Trace& trace, const Analysis& analysis) {
   Insights insights;
+  insights.quality = quality_of(trace, analysis);
   insights.collectives = collectives_of(trace);
+  insights.culprits = culprits_of(trace, analysis, insights.collectives);
   insights.kernels = kernels_of(trace);
   insights.memory = memory_peaks(trace);
   insights.paths = critical_paths(trace, analysis, insights.collectives);
@@ -347,11 +379,17 @@ Insights insights_of(const Trace& trace, const Analysis& analysis) {
   return insights;
 }
 
-std::string insights_table(const Insights& insights) {
-  return insights.hang + what_if_table(insights.what_if) + path_table(insights) +
-         collective_table(insights.collectives) + straggler_table(insights.collectives) +
-         kernel_table(insights.kernels) + roofline_table(insights.kernels) + queue_table(insights) +
-         memory_table(insights.memory);
+std::string quality_table(const Quality& quality) {
+  std::string text;
+  for (const std::string& line : quality.lines()) text += "  " + line + '\n';
+  return text.empty() ? text : "trace quality:\n" + text;
+}
+
+std::string insights_table(const Insights& insights, std::size_t top) {
+  return insights.hang + culprit_table(insights, top) + what_if_table(insights.what_if) +
+         path_table(insights) + collective_table(insights.collectives) +
+         straggler_table(insights.collectives, top) + kernel_table(insights.kernels) +
+         roofline_table(insights.kernels) + queue_table(insights) + memory_table(insights.memory);
 }
 
 std::string insights_members(const Insights& insights) {
@@ -365,22 +403,6 @@ std::string insights_members(const Insights& insights) {
   text += "\n ],";
   const std::string rest = json_of(insights).dump(1, ' ', false, kReplace);
   return text.append(rest, 1, rest.size() - 2);
-}
-
-std::string kernel_comparison(const Insights& before, std::size_t steps_before,
-                              const Insights& after, std::size_t steps_after) {
-  const auto changes = compare_kernels(before.kernels, steps_before, after.kernels, steps_after);
-  std::string text = fmt::format("\n{:<62}{:>16}{:>22}{:>11}\n", "kernel or copy (ms a step)",
-                                 "count", "time", "change");
-  for (std::size_t i = 0; i < changes.size() && i < kMaxRows; ++i) {
-    const KernelChange& change = changes[i];
-    text +=
-        fmt::format("{:<62}{:>16}{:>22}{:>+11.3f}\n", short_name(change.name),
-                    fmt::format("{} -> {}", change.count_before, change.count_after),
-                    fmt::format("{:.3f} -> {:.3f}", millis(change.before), millis(change.after)),
-                    millis(change.after - change.before));
-  }
-  return text;
 }
 
 }  // namespace assay::timeline

@@ -8,14 +8,18 @@
 #include "timeline/analysis/analysis.h"
 #include "timeline/analysis/collectives.h"
 #include "timeline/analysis/critical_path.h"
+#include "timeline/analysis/culprits.h"
 #include "timeline/analysis/kernels.h"
 #include "timeline/analysis/memory.h"
+#include "timeline/analysis/quality.h"
 #include "timeline/analysis/queues.h"
 
 namespace assay::timeline {
 
 struct Insights {
+  Quality quality;
   CollectiveReport collectives;
+  std::vector<Culprit> culprits;
   std::vector<KernelRow> kernels;
   std::vector<MemoryPeak> memory;
   std::vector<CriticalPath> paths;  // by step
@@ -26,14 +30,13 @@ struct Insights {
 
 Insights insights_of(const Trace& trace, const Analysis& analysis);
 
-// The first rows of each table; empty for a trace without such data.
-std::string insights_table(const Insights& insights);
+// What a reader should know before any figure; empty for a trace without fault.
+std::string quality_table(const Quality& quality);
+
+// The first rows of each table, `top` ranks; empty for a trace without such data.
+std::string insights_table(const Insights& insights, std::size_t top = 10);
 
 // The insights as members of a JSON object, without braces.
 std::string insights_members(const Insights& insights);
-
-// A table of the kernels of two traces, the largest change first.
-std::string kernel_comparison(const Insights& before, std::size_t steps_before,
-                              const Insights& after, std::size_t steps_after);
 
 }  // namespace assay::timeline

@@ -1,7 +1,6 @@
 #include "timeline/analysis/kernels.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <unordered_map>
 
@@ -129,36 +128,6 @@ std::vector<KernelRow> kernels_of(const Trace& trace) {
     return a.total != b.total ? a.total > b.total : a.name < b.name;
   });
   return rows;
-}
-
-std::vector<KernelChange> compare_kernels(const std::vector<KernelRow>& before,
-                                          std::size_t steps_before,
-                                          const std::vector<KernelRow>& after,
-                                          std::size_t steps_after) {
-  std::map<std::string, KernelChange> changes;
-  const auto mean = [](Nanos total, std::size_t steps) {
-    return total / static_cast<Nanos>(std::max<std::size_t>(1, steps));
-  };
-  for (const KernelRow& row : before) {
-    KernelChange& change = changes[row.name];
-    change.count_before += row.count;
-    change.before += mean(row.total, steps_before);
-  }
-  for (const KernelRow& row : after) {
-    KernelChange& change = changes[row.name];
-    change.count_after += row.count;
-    change.after += mean(row.total, steps_after);
-  }
-  std::vector<KernelChange> sorted;
-  sorted.reserve(changes.size());
-  for (auto& [name, change] : changes) {
-    change.name = name;
-    sorted.push_back(change);
-  }
-  std::ranges::stable_sort(sorted, [](const KernelChange& a, const KernelChange& b) {
-    return std::abs(a.after - a.before) > std::abs(b.after - b.before);
-  });
-  return sorted;
 }
 
 }  // namespace assay::timeline

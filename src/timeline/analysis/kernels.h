@@ -1,6 +1,6 @@
 #pragma once
 
-// Kernel times over a trace and by step, and compared with another trace.
+// Kernel times over a trace and by step.
 
 #include <cstdint>
 #include <string>
@@ -30,19 +30,5 @@ struct KernelRow {
 
 // Longest total first.
 std::vector<KernelRow> kernels_of(const Trace& trace);
-
-struct KernelChange {
-  std::string name;
-  std::uint64_t count_before = 0;
-  std::uint64_t count_after = 0;
-  Nanos before = 0;  // time in a mean step
-  Nanos after = 0;
-};
-
-// Matches kernels by name; the largest change first.
-std::vector<KernelChange> compare_kernels(const std::vector<KernelRow>& before,
-                                          std::size_t steps_before,
-                                          const std::vector<KernelRow>& after,
-                                          std::size_t steps_after);
 
 }  // namespace assay::timeline

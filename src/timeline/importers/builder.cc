@@ -18,6 +18,7 @@ void TraceBuilder::add_counts(FileReport counts) {
   counts.backwards += report_.backwards;
   counts.overlapping += report_.overlapping;
   counts.records += report_.records;
+  counts.repaired += report_.repaired;
   counts.notes.insert(counts.notes.end(), report_.notes.begin(), report_.notes.end());
   report_ = std::move(counts);
 }

@@ -18,4 +18,7 @@ bool counts_kernel(const ChromeEvent& event);
 // The counters in such an event or in a kernel's args, if any.
 std::optional<KernelCounters> counters_in(const ChromeEvent& event, Strings& strings);
 
+// A memory event of PyTorch's or Paddle's allocator ("[memory]").
+MemoryPoint memory_in(const ChromeEvent& event);
+
 }  // namespace assay::timeline

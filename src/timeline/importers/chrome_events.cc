@@ -6,6 +6,7 @@
 #include <cmath>
 #include <deque>
 
+#include "base/utf8.h"
 #include "timeline/input/json_window.h"
 #include "timeline/input/read_ahead.h"
 
@@ -17,7 +18,7 @@ struct ArgName {
   Arg arg;
 };
 // Writers and versions use different names for the same arg.
-constexpr std::array<ArgName, 32> kArgNames{{
+constexpr std::array<ArgName, 35> kArgNames{{
     {"name", Arg::name},
     {"device", Arg::device},
     {"stream", Arg::stream},
@@ -26,6 +27,9 @@ constexpr std::array<ArgName, 32> kArgNames{{
     {"bytes", Arg::bytes},
     {"Total Allocated", Arg::allocated},
     {"Total Reserved", Arg::reserved},
+    {"current_allocated", Arg::allocated},
+    {"current_reserved", Arg::reserved},
+    {"place", Arg::place},
     {"Device Type", Arg::device_type},
     {"Device Id", Arg::device_id},
     {"Collective name", Arg::collective},
@@ -176,14 +180,47 @@ class EventReader {
       } while (cursor.good() && cursor.next_element('}'));
     }
     event.args_text = {begin, static_cast<std::size_t>(cursor.at() - begin)};
+    if (cursor.good() && (cursor.damaged() || cursor.odd())) {
+      event.args_text = keep(as_json(event.args_text));
+    }
+  }
+
+  std::string_view keep(std::string text) {
+    if (used_ == decoded_.size()) decoded_.emplace_back();
+    return decoded_[used_++] = std::move(text);
+  }
+
+  // Writers copy args as they are: NaN and Infinity become null, bytes that are not UTF-8 "?".
+  static std::string as_json(std::string_view text) {
+    std::string out;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const std::size_t begin = i;
+      if (text[i] == '"') {
+        for (++i; i + 1 < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;
+        out += text.substr(begin, i + 1 - begin);
+        continue;
+      }
+      const std::string_view rest = text.substr(i + (text[i] == '-' ? 1 : 0));
+      for (const std::string_view word : {"NaN", "nan", "Infinity", "inf"}) {
+        if (rest.starts_with(word))
+          i = static_cast<std::size_t>(rest.data() - text.data()) + word.size();
+      }
+      if (i > begin) {
+        out += "null";
+        --i;
+      } else {
+        out += text[i];
+      }
+    }
+    return replace_bad_bytes(out);
   }
 
   std::string_view text(JsonCursor& cursor) {
     const JsonCursor::String value = cursor.scalar();
-    if (!value.escaped) return value.raw;
-    if (used_ == decoded_.size()) decoded_.emplace_back();
-    std::string& out = decoded_[used_++];
-    return json_decode(value.raw, out) ? std::string_view(out) : value.raw;
+    if (!value.escaped && !value.damaged) return value.raw;
+    std::string out;
+    if (!json_decode(value.raw, out)) out = value.raw;
+    return keep(value.damaged ? replace_bad_bytes(out) : std::move(out));
   }
 
   std::deque<std::string> decoded_;  // of this event; reused by the next one
@@ -196,12 +233,13 @@ class FileReader {
              const std::function<bool(ChromeEvent&)>& visit)
       : window_(std::move(source)), header_(header), report_(report), visit_(visit) {}
 
+  // A file may hold several documents, one after another.
   void read() {
     // A byte order mark.
     if (window_.ahead(0) == '\xef' && window_.ahead(1) == '\xbb' && window_.ahead(2) == '\xbf') {
       window_.move_to(window_.at() + 3);
     }
-    if (!window_.at_end()) {
+    while (!stopped_ && report_.truncated == 0 && !window_.at_end()) {
       if (*window_.at() == '[') {
         events(true);
       } else if (*window_.at() == '{') {
@@ -278,6 +316,7 @@ class FileReader {
     window_.move_to(window_.at() + 1);
     const std::function<void(JsonCursor&)> parse = [this](JsonCursor& cursor) {
       reader_.read(cursor, event_);
+      damaged_ = cursor.damaged();
     };
     for (;;) {
       if (window_.at_end()) return top ? void() : broken();
@@ -291,6 +330,7 @@ class FileReader {
         if (!bad_event()) return broken();
       } else {
         ++report_.records;
+        if (damaged_) ++report_.repaired;
         if (!visit_(event_)) {
           stopped_ = true;
           return;
@@ -328,6 +368,7 @@ class FileReader {
   const std::function<bool(ChromeEvent&)>& visit_;
   EventReader reader_;
   ChromeEvent event_;
+  bool damaged_ = false;  // the event has text that is not UTF-8
   bool stopped_ = false;
 };
 
@@ -356,12 +397,15 @@ bool parse_microseconds(std::string_view text, Nanos& time) {
   std::int64_t fraction = 0;
   if (p < end && *p == '.') {
     int count = 0;
+    bool up = false;
     for (++p; p < end && *p >= '0' && *p <= '9'; ++p, ++count) {
       if (count < 3) fraction = fraction * 10 + (*p - '0');
+      if (count == 3) up = *p >= '5';
     }
     for (; count < 3; ++count) fraction *= 10;
+    if (up) ++fraction;
   }
-  if (p < end) {  // an exponent
+  if (p < end) {  // an exponent, or no number
     double value = 0;
     const auto number = std::from_chars(text.data(), end, value);
     if (number.ec != std::errc() || number.ptr != end ||

@@ -26,6 +26,7 @@ enum class Arg : std::uint8_t {
   reserved,
   device_type,
   device_id,
+  place,  // "Place(gpu:0)", of Paddle's memory events
   collective,
   in_elements,
   out_elements,
@@ -73,8 +74,8 @@ using ChromeHeader = std::map<std::string, std::string>;
 Result<FileReport> read_chrome_events(const std::filesystem::path& path, ChromeHeader& header,
                                       const std::function<bool(ChromeEvent&)>& visit);
 
-// Converts microseconds ("12.345", "1.5e3") to nanoseconds, rounded towards zero. Exact for plain
-// decimals.
+// Converts microseconds ("12.345", "1.5e3") to nanoseconds, rounded to the nearest. Exact for
+// plain decimals.
 bool parse_microseconds(std::string_view text, Nanos& time);
 
 }  // namespace assay::timeline

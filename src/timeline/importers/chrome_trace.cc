@@ -9,22 +9,17 @@
 #include "timeline/importers/builder.h"
 #include "timeline/importers/chrome_collectives.h"
 #include "timeline/importers/chrome_counters.h"
+#include "timeline/importers/chrome_pairs.h"
 #include "timeline/importers/chrome_source.h"
 #include "timeline/input/args_store.h"
 
 namespace assay::timeline {
 namespace {
 
-constexpr std::size_t kMaxOpenEvents = 4096;
-
-// Merges show a recorded job as "forward@3" with category "forward". Shortens the name to "forward"
-// and returns the micro batch.
+// Merges show a job as "forward@3". Shortens the name to "forward" and returns the micro batch.
 std::int32_t take_micro_batch(ChromeEvent& event) {
-  const std::size_t at = event.category.size();
-  if (at == 0 || event.name.size() < at + 2 || event.name[at] != '@' ||
-      !event.name.starts_with(event.category)) {
-    return kNone;
-  }
+  const std::size_t at = event.name.rfind('@');
+  if (at == 0 || at == std::string_view::npos) return kNone;
   const char* const end = event.name.data() + event.name.size();
   std::int32_t number = 0;
   const auto [stop, error] = std::from_chars(event.name.data() + at + 1, end, number);
@@ -60,8 +55,10 @@ class ChromeBuilder {
     switch (event.phase) {
       case 'X':
       case 'B':
-      case 'E':
         slice(event);
+        break;
+      case 'E':
+        end(event);
         break;
       case 'M':
         metadata(event);
@@ -86,7 +83,6 @@ class ChromeBuilder {
   struct Thread {
     std::uint32_t track = kNoIndex;
     StringId tid = 0;
-    std::vector<Slice> open;
   };
 
   Trace& trace() { return builder_.trace(); }
@@ -136,21 +132,27 @@ class ChromeBuilder {
       return;
     }
     const StringId category = trace().strings.intern_valid(event.category);
-    const EventKind kind = kind_of(event, category);
+    EventKind kind = kind_of(event, category);
+    // PyTorch up to 2.0 records it as an operator.
+    if (kind == EventKind::host && !event.name.empty() && event.name[0] == 'e' &&
+        event.name.starts_with("enumerate(DataLoader")) {
+      kind = EventKind::annotation;
+    }
     if (event.phase == 'X' && calls_collective(event.name)) collective_call(event);
     if (kind == EventKind::kernel || counts_kernel(event)) counters(event);
     if (options_.analysis && (kind == EventKind::host || kind == EventKind::other)) {
       if (kind == EventKind::host) count_process(event);
       ++counts().ignored;
+      if (event.phase == 'B') open(event, {}, kind, false);
       return;
     }
-    if (!builder_.has_room()) return;
-    Thread& thread = thread_of(event, on_gpu(kind));
-    if (kind == EventKind::launch) return launch(event, thread, category);
-    if (dialect_.durations_in_names && event.name.ends_with("s]")) {
-      event.name = event.name.substr(0, event.name.rfind('['));
+    if (!builder_.has_room()) return open(event, {}, kind, false);
+    const Thread& thread = thread_of(event, on_gpu(kind));
+    if (kind == EventKind::launch) {
+      launch(event, thread, category);
+      return open(event, {}, kind, false);
     }
-    const std::int32_t micro_batch = take_micro_batch(event);
+    const std::int32_t micro_batch = shorten(event, trace().tracks[thread.track].jobs);
     Slice slice{.begin = event.begin,
                 .end = event.begin + event.duration,
                 .name = trace().strings.intern_valid(event.name),
@@ -158,17 +160,27 @@ class ChromeBuilder {
                 .track = thread.track,
                 .micro_batch = micro_batch};
     slice.kind = slice_kind(kind, slice.name, category);
-    if (event.phase == 'E') return end(event, thread, kind);
     slice.detail = detail_of(event, kind);
-    if (event.phase == 'B') {
-      if (thread.open.size() == kMaxOpenEvents) {
-        ++counts().overlapping;
-      } else {
-        thread.open.push_back(slice);
-      }
-      return;
-    }
+    if (event.phase == 'B') return open(event, slice, kind, true);
     add(slice, kind);
+  }
+
+  // Removes the duration and, from a job's name, the micro batch; returns the micro batch. A job is
+  // on a track of jobs, or named after its category.
+  std::int32_t shorten(ChromeEvent& event, bool job) const {
+    if (dialect_.durations_in_names && event.name.ends_with("s]")) {
+      event.name = event.name.substr(0, event.name.rfind('['));
+    }
+    const std::string_view category = event.category;
+    job |= !category.empty() && event.name.size() > category.size() &&
+           event.name.starts_with(category) && event.name[category.size()] == '@';
+    return job ? take_micro_batch(event) : kNone;
+  }
+
+  void open(const ChromeEvent& event, Slice slice, EventKind kind, bool kept) {
+    if (event.phase != 'B') return;
+    if (!kept) slice.name = trace().strings.intern_valid(event.name);
+    if (!open_.push(key_of(event, false), {slice, kind, kept}) && kept) ++counts().overlapping;
   }
 
   void add(const Slice& slice, EventKind kind) {
@@ -182,22 +194,22 @@ class ChromeBuilder {
     builder_.add(slice);
   }
 
-  // An end closes the innermost event of its name, because some writers do not nest events.
-  void end(const ChromeEvent& event, Thread& thread, EventKind kind) {
+  void end(ChromeEvent& event) {
+    shorten(event, false);
     const StringId name = trace().strings.intern_valid(event.name);
-    for (auto it = thread.open.rbegin(); it != thread.open.rend(); ++it) {
-      if (it->name != name && !event.name.empty()) continue;
-      it->end = event.begin;
-      const Slice slice = *it;
-      thread.open.erase(std::next(it).base());
-      if (slice.end < slice.begin) {
-        ++counts().backwards;
-      } else {
-        add(slice, kind);
-      }
+    auto closed = open_.close(key_of(event, false), name, event.name.empty());
+    if (!closed || !event.timed) {
+      ++counts().malformed;
       return;
     }
-    ++counts().malformed;
+    closed->slice.end = event.begin;
+    if (!closed->kept) {
+      ++counts().ignored;
+    } else if (closed->slice.end < closed->slice.begin) {
+      ++counts().backwards;
+    } else {
+      add(closed->slice, closed->kind);
+    }
   }
 
   void launch(const ChromeEvent& event, const Thread& thread, StringId category) {
@@ -371,14 +383,7 @@ class ChromeBuilder {
       ++counts().ignored;
       return;
     }
-    constexpr std::int64_t kCpu = 0;
-    const bool cpu = event.number(Arg::device_type) == kCpu;
-    trace().memory.push_back(
-        {.time = event.begin,
-         .allocated = event.number(Arg::allocated, 0),
-         .reserved = event.number(Arg::reserved, 0),
-         .source = 0,
-         .device = cpu ? kNone : static_cast<std::int32_t>(event.number(Arg::device_id))});
+    trace().memory.push_back(memory_in(event));
   }
 
   void name_tracks();
@@ -395,6 +400,7 @@ class ChromeBuilder {
   std::vector<std::uint8_t> kinds_;    // by category
   std::vector<std::uint8_t> kernels_;  // by name
   std::unordered_map<std::uint64_t, Thread> threads_;
+  OpenEvents open_;
   std::map<std::string, std::string> process_names_;
   std::map<std::pair<std::string, std::string>, std::string> track_names_;
   std::map<std::int64_t, std::uint64_t> processes_;
@@ -447,7 +453,7 @@ void ChromeBuilder::settle_flows() {
 
 Result<Trace> ChromeBuilder::finish(const std::filesystem::path& path, FileReport report,
                                     ChromeHeader& header) {
-  for (const auto& [key, thread] : threads_) counts().truncated += thread.open.size();
+  counts().truncated += open_.left();
   name_tracks();
   mend_job_tracks();
   settle_flows();

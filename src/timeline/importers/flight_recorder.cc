@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
 #include "timeline/importers/builder.h"
+#include "timeline/importers/chrome_collectives.h"
 #include "timeline/importers/importer.h"
 #include "timeline/input/byte_source.h"
 #include "timeline/input/pickle.h"
@@ -43,6 +45,41 @@ FlightState state_of(const std::string& name) {
   return name == "started" ? FlightState::started : FlightState::scheduled;
 }
 
+// The innermost frame outside of PyTorch's own code, else the innermost one.
+std::string frame_in(const json& entry) {
+  const auto frames = entry.find("frames");
+  if (frames == entry.end() || !frames->is_array() || frames->empty()) return {};
+  const auto is_users = [](const json& frame) {
+    const std::string file = frame.is_object() ? text(frame, "filename") : "";
+    return !file.empty() && file[0] != '<' && file.find("/torch/") == std::string::npos &&
+           file.find("??") == std::string::npos;
+  };
+  const auto users = std::ranges::find_if(*frames, is_users);
+  const json& frame = users == frames->end() ? frames->front() : *users;
+  if (!frame.is_object()) return {};
+  return fmt::format("{}:{} ({})", text(frame, "filename"), whole(frame, "line"),
+                     text(frame, "name"));
+}
+
+// Collectives whose ranks must agree in the size of their output; others agree in their input.
+// All-to-alls may differ, and a barrier has no data.
+void describe_tensors(const json& entry, FlightEntry& flight) {
+  const bool scatters = flight.name.ends_with(":scatter");
+  const bool free = flight.name.find("all_to_all") != std::string::npos ||
+                    flight.name.find("alltoall") != std::string::npos ||
+                    flight.name.find("barrier") != std::string::npos ||
+                    flight.name.find("coalesced") != std::string::npos;
+  const auto sizes = entry.find(scatters ? "output_sizes" : "input_sizes");
+  const auto types = entry.find(scatters ? "output_dtypes" : "input_dtypes");
+  if (types != entry.end() && types->is_array() && !types->empty() && types->front().is_string()) {
+    flight.dtype = types->front().get<std::string>();
+  }
+  flight.root = whole(entry, "root");
+  if (sizes == entry.end() || !sizes->is_array()) return;
+  flight.shapes = fmt::format("{} {}", sizes->dump(), flight.dtype);
+  if (!free && !flight.p2p) flight.elements = elements_in(sizes->dump());
+}
+
 void add_entry(TraceBuilder& builder, const json& entry) {
   ++builder.report().records;
   if (!entry.is_object()) {
@@ -65,6 +102,13 @@ void add_entry(TraceBuilder& builder, const json& entry) {
   if (flight.sequence == kNone) flight.sequence = whole(entry, "seq_id");  // version 1
   flight.name = text(entry, "profiling_name");
   flight.state = state_of(text(entry, "state"));
+  // The watchdog retires what has ended; without timing, the state stays "scheduled".
+  const auto retired = entry.find("retired");
+  if (retired != entry.end() && retired->is_boolean() && retired->get<bool>()) {
+    flight.state = FlightState::completed;
+  }
+  flight.frame = frame_in(entry);
+  describe_tensors(entry, flight);
   flight.created = whole(entry, "time_created_ns");
   if (flight.sequence == kNone) {
     ++builder.report().malformed;
@@ -94,6 +138,7 @@ Result<Trace> import(const std::filesystem::path& path, const ImportOptions&) {
   builder.report().bytes = std::filesystem::file_size(path, ignored);
   Source source{.path = path.string(), .host = {}, .groups = {}};
   source.rank = static_cast<std::int32_t>(whole(*dump, "rank"));
+  source.dump = true;
   if (const auto groups = dump->find("pg_config"); groups != dump->end() && groups->is_object()) {
     for (const auto& [name, group] : groups->items()) {
       if (group.is_object()) source.groups[name] = {text(group, "desc"), ranks_of(group)};

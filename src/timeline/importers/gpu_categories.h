@@ -12,7 +12,7 @@
 namespace assay::timeline {
 
 inline EventKind profiler_event_kind(std::string_view category) {
-  constexpr std::array<std::pair<std::string_view, EventKind>, 24> kKinds{{
+  constexpr std::array<std::pair<std::string_view, EventKind>, 31> kKinds{{
       {"kernel", EventKind::kernel},
       {"Kernel", EventKind::kernel},
       {"concurrent_kernel", EventKind::kernel},
@@ -35,6 +35,14 @@ inline EventKind profiler_event_kind(std::string_view category) {
       {"user_annotation", EventKind::annotation},
       {"ProfileStep", EventKind::annotation},
       {"nvtx", EventKind::annotation},
+      // Paddle's RecordEvent, with each of its event types.
+      {"PythonUserDefined", EventKind::annotation},
+      {"UserDefined", EventKind::annotation},
+      {"Forward", EventKind::annotation},
+      {"Backward", EventKind::annotation},
+      {"Optimization", EventKind::annotation},
+      {"Dataloader", EventKind::annotation},
+      {"Communication", EventKind::annotation},
       {"Trace", EventKind::other},
       {"overhead", EventKind::other},
   }};

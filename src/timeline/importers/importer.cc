@@ -12,7 +12,7 @@
 namespace assay::timeline {
 namespace {
 
-// Events whose categories are collected.
+// Events whose categories are collected; metadata may come first in any number.
 constexpr std::size_t kSniffedEvents = 2000;
 
 void sniff_json(const std::filesystem::path& path, Sniff& sniff) {
@@ -24,7 +24,8 @@ void sniff_json(const std::filesystem::path& path, Sniff& sniff) {
     if (event.phase != 0) sniff.events = true;
     if (!event.category.empty()) sniff.categories.emplace(event.category);
     if (event.name == kTrackMetadata) sniff.keys.emplace(kTrackMetadata);
-    return ++events < kSniffedEvents;
+    if (event.phase != 'M') ++events;
+    return events < kSniffedEvents;
   });
   if (!report) return;
   for (const auto& [key, value] : header) sniff.keys.insert(key);

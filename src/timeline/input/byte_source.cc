@@ -7,6 +7,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -191,10 +192,12 @@ Result<std::unique_ptr<ByteSource>> open_bytes(const std::filesystem::path& path
 
 Result<std::string> read_head(const std::filesystem::path& path, std::size_t bytes) {
   ASSAY_TRY(const auto source, open_bytes(path));
-  std::string head(bytes, '\0');
+  std::string head;
   std::size_t done = 0;
   while (done < bytes) {
-    const auto got = source->read({head.data() + done, bytes - done});
+    // Memory grows with the file, not with what is asked for.
+    if (done == head.size()) head.resize(std::min(bytes, std::max<std::size_t>(4096, 2 * done)));
+    const auto got = source->read({head.data() + done, head.size() - done});
     if (!got && done == 0) return usage_error(path.string() + ": " + got.error().message);
     if (!got || *got == 0) break;
     done += *got;

@@ -121,12 +121,10 @@ JsonCursor::String JsonCursor::string() {
     at_ += 2;
   }
   const std::string_view raw(begin, static_cast<std::size_t>(at_ - begin));
-  if (wide != 0 && find_bad_byte(raw) != raw.size()) {
-    fail_here();
-    return {};
-  }
+  const bool damaged = wide != 0 && find_bad_byte(raw) != raw.size();
+  damaged_ |= damaged;
   ++at_;
-  return {raw, escaped};
+  return {raw, escaped, damaged};
 }
 
 std::string_view JsonCursor::number() {
@@ -134,7 +132,6 @@ std::string_view JsonCursor::number() {
   if (*at_ == '-') ++at_;
   const char* const digits = at_;
   while (is_digit(*at_)) ++at_;
-  bool whole = true;
   bool complete = at_ > digits && (*digits != '0' || at_ == digits + 1);
   if (complete && *at_ == '.') {
     const char* const fraction = ++at_;
@@ -142,7 +139,6 @@ std::string_view JsonCursor::number() {
     complete = at_ > fraction;
   }
   if (complete && (*at_ == 'e' || *at_ == 'E')) {
-    whole = false;
     ++at_;
     if (*at_ == '+' || *at_ == '-') ++at_;
     const char* const exponent = at_;
@@ -154,19 +150,25 @@ std::string_view JsonCursor::number() {
     fail_here();
     return {};
   }
-  const std::string_view text(begin, static_cast<std::size_t>(at_ - begin));
-  constexpr std::size_t kSurelyFinite = 300;  // digits
-  if (!whole || text.size() > kSurelyFinite) {
-    double value = 0;
-    const auto result = std::from_chars(begin, at_, value);
-    // 1e-400 becomes 0; 1e400 is invalid.
-    if (result.ec == std::errc::result_out_of_range && text.find("e-") == std::string_view::npos &&
-        text.find("E-") == std::string_view::npos) {
-      stop_ = JsonStop::bad;
-      return {};
-    }
+  return {begin, static_cast<std::size_t>(at_ - begin)};
+}
+
+// Passes "NaN", "Infinity" and "-Infinity", which Python's json module writes, and "nan" and "inf".
+bool JsonCursor::no_number() {
+  const char* const begin = at_;
+  if (*at_ == '-') ++at_;
+  for (const std::string_view word : {"NaN", "nan", "Infinity", "inf"}) {
+    if (*at_ != word[0]) continue;
+    const char* const from = at_;
+    literal(word);
+    odd_ = true;
+    if (good()) return true;
+    if (stop_ == JsonStop::end) return true;  // the window ends within the word
+    stop_ = JsonStop::none;
+    at_ = from;
   }
-  return text;
+  at_ = begin;
+  return false;
 }
 
 void JsonCursor::literal(std::string_view word) {
@@ -182,11 +184,15 @@ void JsonCursor::literal(std::string_view word) {
 JsonCursor::String JsonCursor::scalar() {
   const char c = peek();
   if (c == '"') return string();
-  if (c == '-' || is_digit(c)) return {number(), false};
+  if (is_digit(c)) return {number()};
+  if (c == '-' || c == 'N' || c == 'n' || c == 'I' || c == 'i') {
+    if (no_number()) return {};
+    if (c == '-') return {number()};
+  }
   const char* const begin = at_;
   skip();
   if (!good() || c == '{' || c == '[' || c == 'n') return {};
-  return {std::string_view(begin, static_cast<std::size_t>(at_ - begin)), false};
+  return {std::string_view(begin, static_cast<std::size_t>(at_ - begin))};
 }
 
 void JsonCursor::skip(int depth) {
@@ -215,7 +221,11 @@ void JsonCursor::skip(int depth) {
     do {
       skip(depth + 1);
     } while (good() && next_element(']'));
-  } else if (c == '-' || is_digit(c)) {
+  } else if (is_digit(c)) {
+    number();
+  } else if ((c == '-' || c == 'N' || c == 'n' || c == 'I' || c == 'i') && no_number()) {
+    return;
+  } else if (c == '-') {
     number();
   } else if (c == 't') {
     literal("true");

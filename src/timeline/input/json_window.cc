@@ -8,7 +8,9 @@
 namespace assay::timeline {
 namespace {
 
-constexpr std::size_t kFirstWindow = 1U << 20U;
+// Small files need no more than the first window.
+constexpr std::size_t kFirstWindow = 1U << 16U;
+constexpr std::size_t kNextWindow = 1U << 20U;
 
 }  // namespace
 
@@ -25,6 +27,7 @@ bool JsonWindow::grow() {
   std::memmove(buffer_.data(), at_, left);
   // Keep at least half of the window for new bytes.
   if (buffer_.size() - kJsonPadding < 2 * left) buffer_.resize(2 * buffer_.size());
+  if (filled_ && buffer_.size() < kNextWindow) buffer_.resize(kNextWindow + kJsonPadding);
   const auto got = source_->read({buffer_.data() + left, buffer_.size() - kJsonPadding - left});
   std::size_t bytes = 0;
   if (!got) {
@@ -33,6 +36,7 @@ bool JsonWindow::grow() {
     bytes = *got;
   }
   ended_ = bytes == 0;
+  filled_ = true;
   at_ = buffer_.data();
   end_ = at_ + left + bytes;
   std::memset(buffer_.data() + left + bytes, 0, kJsonPadding);

@@ -26,10 +26,18 @@ class Reader {
     if (!good_ || stack_.size() != 1) {
       return usage_error(fmt::format("unsupported or damaged pickle at byte {}", at_));
     }
-    return std::move(stack_.back());
+    json value = build(stack_.back(), 0);
+    if (!good_) return usage_error("the pickle is too deep or shares too much");
+    return value;
   }
 
  private:
+  using NodeId = std::uint32_t;
+  struct Node {
+    json value;                    // of a container: an empty one of its kind
+    std::vector<NodeId> children;  // of a dictionary: keys and values in turn
+  };
+
   // Little-endian.
   template <typename T>
   T take() {
@@ -47,42 +55,37 @@ class Reader {
     at_ += count;
     return part;
   }
-  void push(json value, std::uint32_t depth = 0) {
+  // A value on the stack is a node: a recalled container is the same node, not a copy.
+  void push(json value) {
     const std::size_t text = value.is_string() ? value.get_ref<const std::string&>().size() : 0;
-    spend(sizeof(json) + text);
-    stack_.push_back(std::move(value));
-    depths_.push_back(depth);
+    spend(sizeof(Node) + text);
+    stack_.push_back(static_cast<NodeId>(nodes_.size()));
+    nodes_.push_back({std::move(value), {}});
   }
-  // A recalled text is a copy, so few bytes of a pickle can be much memory.
   void spend(std::size_t bytes) {
     good_ &= bytes <= left_;
     left_ -= std::min(bytes, left_);
   }
-  // Takes the values above `size` off the stack; they are now in a container of this depth.
-  std::uint32_t shrink(std::size_t size) {
-    std::uint32_t depth = 0;
-    for (std::size_t i = size; i < depths_.size(); ++i) depth = std::max(depth, depths_[i] + 1);
-    good_ &= depth <= kDeepestJson;
-    stack_.resize(size);
-    depths_.resize(size);
-    return depth;
-  }
-  // The uppermost `count` values have moved into the one below them.
-  void contain(std::size_t count) {
-    const std::uint32_t depth = shrink(stack_.size() - count);
-    depths_.back() = std::max(depths_.back(), depth);
+  // Moves the uppermost `count` values into the container below them; false without that many.
+  bool fill(std::size_t count) {
+    good_ &=
+        stack_.size() > count && nodes_[stack_[stack_.size() - count - 1]].value.is_structured();
+    if (!good_) return false;
+    const auto first = stack_.end() - static_cast<std::ptrdiff_t>(count);
+    auto& children = nodes_[*std::prev(first)].children;
+    spend(count * sizeof(NodeId));
+    children.insert(children.end(), first, stack_.end());
+    stack_.erase(first, stack_.end());
+    return good_;
   }
   void tuple(std::size_t count) {
-    if (stack_.size() < count) {
-      good_ = false;
-      return;
-    }
-    json array = json::array();
-    for (std::size_t i = stack_.size() - count; i < stack_.size(); ++i) {
-      array.push_back(std::move(stack_[i]));
-    }
-    const std::uint32_t depth = shrink(stack_.size() - count);
-    push(std::move(array), depth);
+    good_ &= stack_.size() >= count;
+    if (!good_) return;
+    spend(sizeof(Node));
+    const auto id = static_cast<NodeId>(nodes_.size());
+    nodes_.push_back({json::array(), {}});
+    stack_.insert(stack_.end() - static_cast<std::ptrdiff_t>(count), id);
+    fill(count);
   }
   // The number of values above the last mark.
   std::size_t marked() {
@@ -94,49 +97,37 @@ class Reader {
     marks_.pop_back();
     return count;
   }
-  void append(std::size_t count) {
-    if (stack_.size() < count + 1) {
-      good_ = false;
-      return;
-    }
-    json& list = stack_[stack_.size() - count - 1];
-    if (!list.is_array()) {
-      good_ = false;
-      return;
-    }
-    for (std::size_t i = stack_.size() - count; i < stack_.size(); ++i) {
-      list.push_back(std::move(stack_[i]));
-    }
-    contain(count);
-  }
-  void set_items(std::size_t count) {
-    if (stack_.size() < count + 1 || count % 2 != 0 ||
-        !stack_[stack_.size() - count - 1].is_object()) {
-      good_ = false;
-      return;
-    }
-    json& object = stack_[stack_.size() - count - 1];
-    for (std::size_t i = stack_.size() - count; i < stack_.size(); i += 2) {
-      const json& key = stack_[i];
-      object[key.is_string() ? key.get<std::string>() : key.dump()] = std::move(stack_[i + 1]);
-    }
-    contain(count);
-  }
   void remember(std::uint32_t id) {
     constexpr std::size_t kMaxRemembered = 1U << 22U;
-    if (stack_.empty() || memo_.size() > kMaxRemembered) {
-      good_ = false;
-      return;
-    }
-    // Containers are memoized while still empty, so only other values can be recalled.
-    const json& top = stack_.back();
-    spend(sizeof(json) + (top.is_string() ? top.get_ref<const std::string&>().size() : 0));
-    memo_[id] = top.is_structured() ? (top.is_array() ? json::array() : json::object()) : top;
+    good_ &= !stack_.empty() && memo_.size() <= kMaxRemembered;
+    if (good_) memo_[id] = stack_.back();
   }
   void recall(std::uint32_t id) {
     const auto found = memo_.find(id);
     good_ &= found != memo_.end();
-    if (good_) push(found->second);
+    spend(sizeof(NodeId));
+    if (good_) stack_.push_back(found->second);
+  }
+  // A shared node becomes several values, so few bytes of a pickle can be much memory, and a node
+  // within itself has no end: both are refused.
+  json build(NodeId id, std::uint32_t depth) {
+    const Node& node = nodes_[id];
+    good_ &= depth <= kDeepestJson;
+    const bool text = node.value.is_string();
+    spend(sizeof(json) + (text ? node.value.get_ref<const std::string&>().size() : 0));
+    if (!good_ || !node.value.is_structured()) return good_ ? node.value : json();
+    json result = node.value;
+    if (result.is_array()) {
+      for (const NodeId child : node.children) result.push_back(build(child, depth + 1));
+      return result;
+    }
+    good_ &= node.children.size() % 2 == 0;
+    for (std::size_t i = 0; good_ && i < node.children.size(); i += 2) {
+      const json key = build(node.children[i], depth + 1);
+      result[key.is_string() ? key.get<std::string>() : key.dump()] =
+          build(node.children[i + 1], depth + 1);
+    }
+    return result;
   }
   void long_number() {
     const auto size = take<std::uint8_t>();
@@ -166,10 +157,10 @@ class Reader {
   std::string_view bytes_;
   std::size_t at_ = 0;
   std::size_t left_;  // of the memory that values may take
-  std::vector<json> stack_;
-  std::vector<std::uint32_t> depths_;  // of the values on the stack; 0: it holds no other
+  std::vector<Node> nodes_;
+  std::vector<NodeId> stack_;
   std::vector<std::size_t> marks_;
-  std::unordered_map<std::uint32_t, json> memo_;
+  std::unordered_map<std::uint32_t, NodeId> memo_;
   bool good_ = true;
   bool done_ = false;
 };
@@ -258,16 +249,16 @@ bool Reader::take_container(std::uint8_t code) {
       marks_.push_back(stack_.size());
       return true;
     case 'a':
-      append(1);
+      fill(1);
       return true;
     case 'e':
-      append(marked());
+      fill(marked());
       return true;
     case 's':
-      set_items(2);
+      fill(2);
       return true;
     case 'u':
-      set_items(marked());
+      fill(marked());
       return true;
     case 't':
       tuple(marked());

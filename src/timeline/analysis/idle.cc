@@ -1,0 +1,149 @@
+#include "timeline/analysis/idle.h"
+
+#include <algorithm>
+#include <array>
+
+namespace assay::timeline {
+namespace {
+
+// The job that begins at the end of a gap, if any.
+const PipelineJob* job_at(const StageJobs& jobs, Nanos begin) {
+  const auto it = std::ranges::lower_bound(jobs, begin, {}, &PipelineJob::begin);
+  return it != jobs.end() && it->begin == begin ? &*it : nullptr;
+}
+
+// When the host launched the work that ends the gap; the gap's end for an unknown launch. A gap
+// that a window cuts ends with the next work that has a launch.
+Nanos launch_behind(const Device& device, const Interval& gap, bool cut) {
+  const auto it =
+      std::ranges::lower_bound(device.starts, Start{gap.end, std::numeric_limits<Nanos>::min()});
+  if (it == device.starts.end() || (!cut && it->begin != gap.end)) return gap.end;
+  return std::clamp(it->launched, gap.begin, gap.end);
+}
+
+// Splits the gaps of one device and step.
+class Gaps {
+ public:
+  Gaps(const Device& device, std::size_t index, std::int64_t step, const Dependencies& dependencies,
+       TimeShare& share)
+      : device_(device), index_(index), step_(step), dependencies_(dependencies), share_(share) {}
+
+  void explain(const Interval& gap, const Span& busy) {
+    const bool before = gap.end <= busy.begin;
+    const bool behind = gap.begin >= busy.end;
+    const bool piped = dependencies_.in_pipeline(index_);
+    if (piped && !device_.launched && (before || behind)) {
+      return charge(before ? IdleCause::fill : IdleCause::drain, gap.end - gap.begin);
+    }
+    Interval rest = gap;
+    if (behind) {
+      rest.begin = until(dependencies_.end_of_work(index_, step_), gap);
+      charge(IdleCause::drain, rest.begin - gap.begin);
+    } else if (const PipelineJob* job = job_at(device_.jobs, gap.end)) {
+      rest.begin = until(dependencies_.ready(index_, *job), gap);
+      charge(before ? IdleCause::fill : IdleCause::dependency, rest.begin - gap.begin);
+    }
+    of_host(rest, behind);
+  }
+
+ private:
+  void charge(IdleCause cause, Nanos time) {
+    share_.idle_by[static_cast<std::size_t>(cause)] += time;
+  }
+  static Nanos until(std::optional<Nanos> time, const Interval& gap) {
+    return time ? std::clamp(*time, gap.begin, gap.end) : gap.begin;
+  }
+  void of_host(const Interval& gap, bool cut) {
+    const Nanos launched = std::max(gap.begin, launch_behind(device_, gap, cut));
+    const std::array<Interval, 1> late{Interval{gap.begin, launched}};
+    const Nanos blocked = measure(intersect(device_.queue_full, late));
+    charge(IdleCause::queue, blocked);
+    charge(IdleCause::host, launched - gap.begin - blocked);
+    charge(IdleCause::device, gap.end - launched);
+    const Nanos loading = measure(intersect(device_.loading, late));
+    share_.loading += loading;
+    if (launched <= gap.begin || cut) return;
+    const Nanos waited = launched - gap.begin - blocked - loading;
+    ++share_.late_starts;
+    share_.late += waited;
+    share_.longest_late = std::max(share_.longest_late, waited);
+  }
+
+  const Device& device_;
+  std::size_t index_;
+  std::int64_t step_;
+  const Dependencies& dependencies_;
+  TimeShare& share_;
+};
+
+}  // namespace
+
+Dependencies::Dependencies(const std::vector<Device>& devices,
+                           const std::vector<std::vector<std::size_t>>& pipelines)
+    : devices_(devices), pipelines_(pipelines) {
+  for (std::size_t i = 0; i < pipelines.size(); ++i) {
+    for (std::size_t stage = 0; stage < pipelines[i].size(); ++stage) {
+      if (pipelines[i].size() > 1) pipeline_of_[pipelines[i][stage]] = i;
+      if (stage == 0) continue;
+      before_[pipelines[i][stage]] = pipelines[i][stage - 1];
+      behind_[pipelines[i][stage - 1]] = pipelines[i][stage];
+    }
+  }
+}
+
+std::optional<Nanos> Dependencies::ready(std::size_t device, const PipelineJob& job) const {
+  if (job.pass == Pass::weight) return std::nullopt;
+  const auto& neighbours = job.pass == Pass::forward ? before_ : behind_;
+  const auto neighbour = neighbours.find(device);
+  if (neighbour == neighbours.end()) return std::nullopt;
+  const StageJobs& source = devices_[neighbour->second].jobs;
+  // The last such job that began before this one.
+  auto it = std::ranges::lower_bound(source, job.begin, {}, &PipelineJob::begin);
+  while (it != source.begin()) {
+    --it;
+    if (it->pass == job.pass && it->micro_batch == job.micro_batch) return it->end;
+    // Jobs further back belong to another step.
+    if (std::distance(it, source.end()) > kMaxLook && job.begin - it->begin > kMaxAge) break;
+  }
+  return std::nullopt;
+}
+
+std::optional<Nanos> Dependencies::end_of_work(std::size_t device, std::int64_t step) const {
+  const auto pipeline = pipeline_of_.find(device);
+  if (pipeline == pipeline_of_.end()) return std::nullopt;
+  std::optional<Nanos> end;
+  for (const std::size_t stage : pipelines_[pipeline->second]) {
+    const auto work = devices_[stage].by_step.find(step);
+    if (work == devices_[stage].by_step.end()) continue;
+    end = std::max(end.value_or(std::numeric_limits<Nanos>::min()), work->second.span().end);
+  }
+  return end;
+}
+
+TimeShare share_of(const Device& device, std::size_t index, std::int64_t step, const Busy& mine,
+                   const Interval& window, const Dependencies& dependencies) {
+  const std::array<Interval, 1> cut{window};
+  TimeShare share;
+  share.span = window.end - window.begin;
+  share.compute = measure(mine.compute);
+  share.communication = measure(mine.communication);
+  share.hidden_communication = measure(intersect(mine.communication, mine.compute));
+  Intervals busy = mine.compute;
+  busy.insert(busy.end(), mine.communication.begin(), mine.communication.end());
+  busy = unite(std::move(busy));
+  share.memory = measure(subtract(mine.memory, busy));
+  const Intervals any = intersect(device.any, cut);
+  const Intervals gaps = subtract(cut, any);
+  share.idle = measure(gaps);
+  share.other_steps = measure(any) - measure(intersect(mine.all(), cut));
+  const auto began = std::ranges::lower_bound(device.starts, window.begin, {}, &Start::begin);
+  const auto stop = std::ranges::lower_bound(device.starts, window.end, {}, &Start::begin);
+  share.starts = static_cast<std::uint64_t>(std::max<std::ptrdiff_t>(0, stop - began));
+  Span span = mine.span();
+  if (span.begin > span.end) span = {window.begin, window.begin};  // no work: nothing to drain
+  Gaps explained(device, index, step, dependencies, share);
+  for (const Interval& gap : gaps) explained.explain(gap, span);
+  return share;
+}
+
+}  // namespace assay::timeline

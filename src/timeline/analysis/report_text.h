@@ -1,0 +1,20 @@
+#pragma once
+
+// How tables on a terminal shorten what is long.
+
+#include <string>
+
+namespace assay::timeline {
+
+inline constexpr std::size_t kMaxRows = 10;
+
+inline std::string short_name(const std::string& name) {
+  constexpr std::size_t kMaxName = 60;
+  if (name.size() <= kMaxName) return name;
+  // Do not cut within a UTF-8 character.
+  std::size_t cut = kMaxName - 3;
+  while (cut > 0 && (static_cast<unsigned char>(name[cut]) & 0xc0U) == 0x80U) --cut;
+  return name.substr(0, cut) + "...";
+}
+
+}  // namespace assay::timeline

@@ -1,0 +1,96 @@
+#pragma once
+
+// Traces of ranks made event by event, and what the analysis makes of them.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "support.h"
+#include "timeline/analysis/analysis.h"
+#include "timeline/analysis/annotated_jobs.h"
+#include "timeline/analysis/insights.h"
+#include "timeline/load.h"
+
+namespace assay::timeline::test {
+
+// Events of one rank, as PyTorch's profiler writes them; times in microseconds.
+class RankTrace {
+ public:
+  explicit RankTrace(int rank, int world = 2, const std::string& host = "node") {
+    text_ = fmt::format(
+        R"({{"schemaVersion":1,"host_name":"{3}","distributedInfo":{{"backend":"nccl","rank":{0},"world_size":{1}}},"traceEvents":[{{"ph":"M","name":"process_name","pid":{2},"args":{{"name":"python"}}}})",
+        rank, world, 100 + rank, host);
+    pid_ = 100 + rank;
+    device_ = rank;
+  }
+  RankTrace& range(const std::string& name, int begin, int end, int thread = 0) {
+    text_ += fmt::format(
+        R"(,{{"ph":"X","cat":"user_annotation","name":"{}","pid":{},"tid":{},"ts":{},"dur":{}}})",
+        name, pid_, pid_ + thread, begin, end - begin);
+    return *this;
+  }
+  // A kernel, launched at `launched` by a thread.
+  RankTrace& kernel(const std::string& name, int launched, int begin, int end, int thread = 0,
+                    const std::string& args = "") {
+    ++correlation_;
+    text_ += fmt::format(
+        R"(,{{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":{},"tid":{},"ts":{},"dur":1,"args":{{"correlation":{}}}}})",
+        pid_, pid_ + thread, launched, correlation_);
+    text_ += fmt::format(
+        R"(,{{"ph":"X","cat":"kernel","name":"{}","pid":{},"tid":7,"ts":{},"dur":{},"args":{{"device":{},"stream":7,"correlation":{}{}}}}})",
+        name, device_, begin, end - begin, device_, correlation_, args);
+    return *this;
+  }
+  RankTrace& collective(const std::string& name, int begin, int end, int elements,
+                        const std::string& ranks = "[0, 1]") {
+    return kernel(
+        "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", begin - 1,
+        begin, end, 0,
+        fmt::format(
+            R"(,"Collective name":"{}","In msg nelems":{},"Out msg nelems":{},"Group size":2,"dtype":"Float","Process Group Name":"0","Process Group Description":"default_pg","Process Group Ranks":"{}")",
+            name, elements, elements, ranks));
+  }
+  // Any complete event of the host's thread.
+  RankTrace& event(const std::string& fields) {
+    text_ += fmt::format(R"(,{{"ph":"X","pid":{},"tid":{},{}}})", pid_, pid_, fields);
+    return *this;
+  }
+  RankTrace& memory(int time, long allocated, long reserved) {
+    text_ += fmt::format(
+        R"(,{{"ph":"i","cat":"cpu_instant_event","s":"t","name":"[memory]","pid":{},"tid":{},"ts":{},"args":{{"Device Type":1,"Device Id":{},"Bytes":4,"Total Allocated":{},"Total Reserved":{}}}}})",
+        pid_, pid_, time, device_, allocated, reserved);
+    return *this;
+  }
+  std::string text() const { return text_ + "]}"; }
+
+ private:
+  std::string text_;
+  int pid_ = 0;
+  int device_ = 0;
+  int correlation_ = 0;
+};
+
+class TheInsights : public testing::Test {
+ protected:
+  void load(std::initializer_list<RankTrace> ranks, const JobNames& names = {}) {
+    int number = 0;
+    std::vector<fs::path> paths;
+    for (const RankTrace& rank : ranks) {
+      paths.push_back(write(folder_ / fmt::format("r{}.json", number++), rank.text()));
+    }
+    LoadOptions options;
+    options.import.analysis = true;
+    options.job_names = names;
+    auto trace = load_traces(paths, options);
+    ASSERT_TRUE(trace) << trace.error().message;
+    trace_ = std::move(*trace);
+    analysis_ = analyse(trace_);
+    insights_ = insights_of(trace_, analysis_);
+  }
+  TempFolder folder_;
+  Trace trace_;
+  Analysis analysis_;
+  Insights insights_;
+};
+
+}  // namespace assay::timeline::test
