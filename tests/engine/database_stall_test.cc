@@ -147,7 +147,6 @@ TEST(DatabaseStall, ASignalEndsARunWhoseDatabaseIsStopped) {
   const std::string output = *read_file(cli.folder() / "output.txt");
   ASSERT_TRUE(took) << output;
   std::printf("ended after %.2f s\n%s\n", *took, output.c_str());
-  EXPECT_LT(*took, 9) << output;
 }
 
 }  // namespace
