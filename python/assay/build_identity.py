@@ -44,7 +44,8 @@ def build(framework: Any) -> str:
     parts = [framework.version]
     if commit := _commit(module):
         parts.append(f"commit {commit[:12]}")
-    folders = [os.path.abspath(each) for each in getattr(module, "__path__", ())]
+    # Loaded libraries have real paths. Without links, an environment is one build under all of its names.
+    folders = [os.path.realpath(each) for each in getattr(module, "__path__", ())]
     parts.append(f"files {fingerprint(_named_files(framework, folders), _cache_of(folders))}")
     parts.append(f"{sys.implementation.name} {'.'.join(map(str, sys.version_info[:3]))}")
     if cuda := _cuda(module):
@@ -94,14 +95,14 @@ def fingerprint(files: dict[str, str], cache: pathlib.Path) -> str:
 
 
 def _named_files(framework: Any, folders: list[str]) -> dict[str, str]:
-    ours = os.path.dirname(__file__)
+    ours = os.path.realpath(os.path.dirname(__file__))
     files: dict[str, str] = {}
     for folder in reversed(folders):  # the first folder wins, as in an import
         files.update((path[len(folder) + 1 :], path) for path in _files_under(folder))
     wrapper = getattr(sys.modules[type(framework).__module__], "__file__", None)
     others = [*_mapped_libraries(), *_modules_on_the_path(), *([wrapper] if wrapper else [])]
     for path in others:
-        if not path.startswith((ours + os.sep, *(folder + os.sep for folder in folders))):
+        if not os.path.realpath(path).startswith((ours + os.sep, *(folder + os.sep for folder in folders))):
             files[f"/{os.path.basename(path)}"] = path
     return files
 

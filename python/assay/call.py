@@ -14,7 +14,7 @@ from assay.laws import Law
 from assay.layers import LAYER
 from assay.names import callable_name, public_name
 from assay.regimes import Inputs, bar_of, equalities_of, skip_of, specs_in
-from assay.registry import Api
+from assay.registry import REGISTRY, Api
 from assay.results import SEQUENCE, flatten
 from assay.shared import UPSTREAM
 from assay.wire import (
@@ -71,7 +71,7 @@ class Functions:
         try:
             return self.framework.resolve(api)
         except AttributeError:
-            refuse(missing(self.framework, api))
+            refuse(missing(self.framework, api, REGISTRY))
 
 
 class Call(CaseInputs):

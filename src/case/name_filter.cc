@@ -10,6 +10,17 @@
 
 namespace assay {
 
+namespace {
+
+// The framework's name counts only as a whole, so that "add" is not in every "paddle.…".
+bool holds_part(std::string_view name, std::string_view part) {
+  const std::size_t framework = std::min(name.find('.'), name.size());
+  if (name.substr(framework).find(part) != std::string_view::npos) return true;
+  return part.size() >= framework && name.starts_with(part);
+}
+
+}  // namespace
+
 struct NameFilter::Node {
   enum class Kind { contains, all, any, negation };  // a negation has one child
   Kind kind = Kind::contains;
@@ -19,7 +30,7 @@ struct NameFilter::Node {
   bool holds(const std::string& name) const {
     switch (kind) {
       case Kind::contains:
-        return name.find(part) != std::string::npos;
+        return holds_part(name, part);
       case Kind::negation:
         return !children.front().holds(name);
       case Kind::all:

@@ -81,9 +81,9 @@ Status choose_judgement(const ApiOptions& options, wire::CaseSettingsT& settings
   for (const std::string& name : entries_of(options.values)) {
     const std::string_view known = name == "special" ? kSpecialValues : std::string_view(name);
     if (wire::kAllValues.find(known) == std::string_view::npos) {
-      return usage_error(fmt::format("--values: no value regime is called {}; known: {}{}", name,
-                                     wire::kAllValues,
-                                     suggest(name, split_at(wire::kAllValues, ','))));
+      return usage_error(
+          fmt::format("--values: no value regime is called {}; known: {},special,all{}", name,
+                      wire::kAllValues, suggest(name, split_at(wire::kAllValues, ','))));
     }
     if (name != "usual") settings.values += fmt::format(",{}", known);
   }
@@ -348,6 +348,24 @@ std::string check_nan_inf_warning(const LaneConfig& lane) {
       kFlag, value, lane.label.empty() ? lane.framework.name : lane.label);
 }
 
+namespace {
+
+// Lanes take no PYTHONPATH from the shell, so that no file of another project replaces a module.
+void note_python_path(const RunConfig& config, std::vector<std::string>& notes) {
+  const char* const path = std::getenv("PYTHONPATH");
+  if (path == nullptr || *path == '\0') return;
+  for (const LaneConfig* lane : {&config.test, &config.reference}) {
+    for (const std::string& entry : lane->framework.environment) {
+      if (entry.starts_with("PYTHONPATH=")) return;
+    }
+  }
+  notes.emplace_back(
+      "lanes do not read PYTHONPATH of the shell; to test an overlay, set it for a lane in "
+      "assay.toml: environment = [\"PYTHONPATH=…\"]");
+}
+
+}  // namespace
+
 Result<RunConfig> make_plan_config(const ApiOptions& options, std::vector<std::string>& notes) {
   ASSAY_CHECK(check_numbers(options));
   RunConfig config;
@@ -397,6 +415,7 @@ Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::st
   config.silence_ms = static_cast<std::int64_t>(options.hang_timeout * 1000);
   ASSAY_CHECK(choose_dump(options, config));
   note_without_effect(options, notes);
+  note_python_path(config, notes);
   for (const LaneConfig* lane : {&config.test, &config.reference}) {
     if (config.settings.values == "usual") break;
     const std::string warning = check_nan_inf_warning(*lane);

@@ -4,6 +4,7 @@
 
 #include <CLI/App.hpp>
 #include <algorithm>
+#include <array>
 
 #include "base/nearest.h"
 
@@ -57,6 +58,26 @@ std::string folded(std::string name) {
   return name;
 }
 
+// Flags of engineV2 and engineV4 that assay does not have (docs/how-to/coming-from-enginev2-v4.md).
+std::string_view instead_of(std::string_view name) {
+  struct Refused {
+    std::string_view name, advice;
+  };
+  static constexpr std::array kRefused{
+      Refused{"custom-device-vs-gpu", "compare with the CPU: --paddle_custom_device=True"},
+      Refused{"custom-device-vs-gpu-mode", "compare with the CPU: --paddle_custom_device=True"},
+      Refused{"manual-threshold-config-file",
+              "`assay report DIR --judge FILE` has tolerances of single APIs"},
+      Refused{"accuracy-manual-threshold-config",
+              "`assay report DIR --judge FILE` has tolerances of single APIs"},
+      Refused{"accuracy-manual-file",
+              "a bitwise run with a baseline: --bitwise_alignment=True --against=FILE"},
+      Refused{"record-accuracy-tolerance", "its name is --test_tol"},
+  };
+  const auto found = std::ranges::find(kRefused, name, &Refused::name);
+  return found == kRefused.end() ? std::string_view() : found->advice;
+}
+
 // The flag's name (without dashes) as `app` declares it.
 Result<std::string> spelled_flag(const CLI::App& app, const std::string& name) {
   std::vector<std::string> known;
@@ -66,8 +87,11 @@ Result<std::string> spelled_flag(const CLI::App& app, const std::string& name) {
       if (!option->get_group().empty()) known.push_back("--" + candidate);
     }
   }
-  const std::string nearest = suggest("--" + name, known);
   const std::string verb = words_of(app);
+  if (const auto advice = instead_of(folded(name)); !advice.empty()) {
+    return usage_error(fmt::format("`{}` has no flag --{} of engineV4: {}", verb, name, advice));
+  }
+  const std::string nearest = suggest("--" + name, known);
   return usage_error(
       fmt::format("unknown flag --{} of `{}`{}", name, verb,
                   nearest.empty() ? fmt::format("; `{} --help` lists all flags", verb) : nearest));

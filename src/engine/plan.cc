@@ -107,6 +107,10 @@ class Planner {
 
   Status refuse(const std::string& where, std::string_view text, std::string why) {
     if (choosing_) return {};
+    if (!config_.sources.selects(text.substr(0, text.find('(')))) {
+      ++plan_.totals.other_apis;
+      return {};
+    }
     ++plan_.totals.invalid_lines;
     const InvalidLine line{where, std::string(text.substr(0, kShownText)), std::move(why)};
     if (plan_.first_invalid.size() < kShownInvalid) plan_.first_invalid.push_back(line);

@@ -135,8 +135,9 @@ Status ForkServer::launch() {
       {log.get(), 1}, {log.get(), 2}, {listener_.get(), kListenFd}, {ready.second.get(), kReadyFd}};
   auto process = Process::spawn(options);
   if (!process) {
-    return fail(fmt::format("{}: {}; name its interpreter with --{}_python, or in assay.toml",
-                            config_.name, process.error().message, config_.name));
+    return usage_error(
+        fmt::format("{}: {}; name its interpreter with --{}_python, or in assay.toml", config_.name,
+                    process.error().message, config_.name));
   }
   process_ = std::move(*process);
   continue_after_us(process_.pid());

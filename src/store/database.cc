@@ -36,6 +36,8 @@ tl::unexpected<Error> sqlite_error(sqlite3* handle, std::string_view doing) {
         "folder",
         file == nullptr ? "the database" : file,
         code == SQLITE_IOERR_DATA ? "the checksum of a page is wrong" : sqlite3_errmsg(handle));
+  } else if ((code & 0xff) == SQLITE_NOTADB) {
+    message = fmt::format("{} is not a database of assay", file == nullptr ? "this file" : file);
   } else if ((code & 0xff) == SQLITE_CANTOPEN && cause != 0) {
     message = std::string(doing) + ": " + std::generic_category().message(cause);
   } else if ((code & 0xff) == SQLITE_FULL || code == SQLITE_IOERR_WRITE) {

@@ -181,6 +181,9 @@ Result<std::unique_ptr<Store>> SqliteStore::open(const std::filesystem::path& fo
                                                  StoreMode mode) {
   const std::filesystem::path file = folder / kFileName;
   if (mode != StoreMode::create && !std::filesystem::exists(file)) {
+    if (!std::filesystem::exists(folder)) {
+      return usage_error(folder.string() + " does not exist");
+    }
     return usage_error(
         fmt::format("{} holds no run of assay: it has no file {}", folder.string(), kFileName));
   }

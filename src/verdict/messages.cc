@@ -81,14 +81,18 @@ std::string bar_text(const wire::Comparison& comparison) {
   const wire::Bar& bar = *comparison.bar();
   const wire::Measurement& measured = *comparison.measurement();
   const auto dtype = static_cast<DType>(comparison.left()->dtype());
-  return fmt::format(
-      "{} of {} elements differ; at element {}: {} where {} is right "
-      "({} by the reference): {}; the reference {}",
+  const bool whole =
+      info(dtype).kind == DTypeClass::integer && std::trunc(bar.true_value()) == bar.true_value();
+  std::string text = fmt::format(
+      "{} of {} elements differ; at element {}: {} where {} is right ({} by the reference)",
       measured.count() - measured.bit_equal(), measured.count(),
       bar.test()->index() == kNoIndex ? bar.reference()->index() : bar.test()->index(),
-      element_text(dtype, bar.test_value()), element_text(DType::float64, bar.true_value()),
-      element_text(dtype, bar.reference_value()), side_of_bar(*bar.test()),
-      side_of_bar(*bar.reference()));
+      element_text(dtype, bar.test_value()),
+      element_text(whole ? dtype : DType::float64, bar.true_value()),
+      element_text(dtype, bar.reference_value()));
+  if (info(dtype).kind == DTypeClass::integer) return text;  // exact: no distance is allowed
+  return fmt::format("{}: {}; the reference {}", text, side_of_bar(*bar.test()),
+                     side_of_bar(*bar.reference()));
 }
 
 std::string difference_text(const wire::Comparison& comparison, bool same_wanted) {

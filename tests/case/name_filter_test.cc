@@ -22,6 +22,15 @@ TEST(NameFilter, APartOfTheNameInAnyCase) {
   EXPECT_FALSE(selects("softmax_", "paddle.nn.functional.softmax"));
 }
 
+TEST(NameFilter, TheFrameworksNameCountsOnlyAsAWhole) {
+  EXPECT_FALSE(selects("add", "paddle.abs"));
+  EXPECT_TRUE(selects("add", "paddle.Tensor.add_"));
+  EXPECT_TRUE(selects("paddle", "paddle.abs"));
+  EXPECT_TRUE(selects("paddle.nn", "paddle.nn.functional.relu"));
+  EXPECT_FALSE(selects("paddle.nn", "paddle.abs"));
+  EXPECT_TRUE(selects(".abs", "paddle.abs"));
+}
+
 TEST(NameFilter, NotBindsCloserThanAndThanOr) {
   EXPECT_TRUE(selects("softmax and not log", "paddle.softmax"));
   EXPECT_FALSE(selects("softmax and not log", "paddle.log_softmax"));

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from assay.spec import TensorSpec
@@ -183,12 +183,15 @@ def look_up(root: Any, api: str) -> Any:
     return found
 
 
-def missing(framework: Framework, api: str) -> str:
-    """Says that the framework has no such API, with the nearest name that it has."""
+def missing(framework: Framework, api: str, known: Iterable[str] = ()) -> str:
+    """Says that the framework has no such API. Suggests one of the `known` names that ends alike, or else the
+    nearest name beside it."""
     found = sys.modules.get(framework.name)
     for part in api.split(".")[1:]:
         if not hasattr(found, part):
-            near = difflib.get_close_matches(part, [name for name in dir(found) if name[0] != "_"], 1)
+            near = [name for name in known if name.endswith("." + part)] or (
+                difflib.get_close_matches(part, [name for name in dir(found) if name[0] != "_"], 1)
+            )
             hint = f"; did you mean {near[0]}?" if near else ""
             return f"{framework.name} {framework.version} has no {part} ({api}){hint}"
         found = getattr(found, part)

@@ -68,8 +68,8 @@ class TorchFramework(Framework):
         self._generators.append(torch.cuda.default_generators[number])
         # A separate thread for the GPU's gradients costs more than most backward passes of a case.
         torch.autograd.set_multithreading_enabled(False)
-        # Results need the precision of their dtype, as on a CPU. By default cuBLAS adds up partial sums of half
-        # products in half precision.
+        # Results need the precision of their dtype, as on a CPU. By default cuBLAS adds up partial sums of
+        # half products in half precision.
         torch.backends.cuda.matmul.allow_tf32 = False
         torch.backends.cudnn.allow_tf32 = False
         torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
