@@ -305,6 +305,24 @@ TEST_F(Formats, XlaNamesDevicesByProcess) {
   EXPECT_EQ(step.idle, 25'000);
 }
 
+TEST_F(Formats, XlaStepsMayBeTheHosts) {
+  const Trace trace = read(fmt::format(
+      "{{\"traceEvents\":[{}]}}",
+      fmt::join(
+          std::vector<std::string>{
+              named("process_name", 1, 0, "/device:GPU:0"),
+              named("thread_name", 1, 10, "Stream #0(compute)"),
+              R"({"ph":"X","pid":2,"tid":1,"name":"train","ts":0,"dur":500,"args":{"step_num": "4"}})",
+              R"({"ph":"X","pid":2,"tid":1,"name":"train","ts":500,"dur":400,"args":{"step_num":5}})",
+              row(1, 10, "fusion.1", 10, 100)},
+          ",")));
+  ASSERT_EQ(trace.steps.size(), 2U);
+  EXPECT_EQ(trace.steps[0].number, 4);
+  EXPECT_EQ(trace.steps[1].number, 5);
+  EXPECT_EQ(trace.steps[1].begin, 500'000);
+  EXPECT_EQ(trace.steps[1].end, 900'000);
+}
+
 // Names come after the events; a wait for an event and the parts of a collective are no work.
 TEST_F(Formats, AscendNamesItsHardware) {
   const Trace trace = read(fmt::format(

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "timeline/importers/chrome_trace.h"
 #include "timeline/importers/importer.h"
+#include "timeline/writers/args_text.h"
 
 namespace assay::timeline {
 namespace {
@@ -67,10 +68,31 @@ class Devices {
       if (!trace_.tracks[slice.track].gpu) continue;
       slice.kind = communicates[slice.track] ? Kind::communication : kind_of(slice.name);
     }
+    if (steps.empty() && trace_.steps.empty()) steps = annotated_steps();
     for (const auto& [number, step] : steps) trace_.steps.push_back(step);
   }
 
  private:
+  // The host's ranges by jax.profiler.StepTraceAnnotation, whose args have "step_num".
+  std::map<std::int64_t, Step> annotated_steps() {
+    constexpr std::string_view kKey = "\"step_num\":";
+    std::map<std::int64_t, Step> steps;
+    for (const Slice& slice : trace_.slices) {
+      if (trace_.tracks[slice.track].gpu) continue;
+      const std::string args = args_text(trace_, slice);
+      std::size_t at = args.find(kKey);
+      if (at == std::string::npos) continue;
+      at = args.find_first_not_of(" \"", at + kKey.size());
+      std::int64_t number = kNone;
+      if (at != std::string::npos) {
+        std::from_chars(args.data() + at, args.data() + args.size(), number);
+      }
+      if (number == kNone) continue;
+      widen(steps.try_emplace(number, Step{.number = number}).first->second, slice);
+    }
+    return steps;
+  }
+
   // TPUs have no streams but a row of operations.
   bool is_stream(const Track& track) const {
     if (track.process.starts_with(kXla)) {
@@ -100,7 +122,8 @@ class Devices {
     const auto [entry, is_new] = known_.try_emplace(name, Kind::other);
     if (!is_new) return entry->second;
     const std::string text = lowered(trace_.strings.text(name));
-    if (has(text, "event_") || has(text, "notify_")) return entry->second;
+    if (has(text, "event_") || has(text, "notify_") || has(text, "place_holder"))
+      return entry->second;
     const bool copies = text.starts_with("memcpy") || text.starts_with("memset");
     return entry->second = copies ? Kind::memory : kinds_.kind(trace_.strings.text(name));
   }
