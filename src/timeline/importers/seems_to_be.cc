@@ -16,7 +16,7 @@ namespace {
 using Signs = std::pair<std::string_view, std::string_view>;
 
 // By the end of the name, for formats without a mark in their first bytes.
-constexpr std::array<Signs, 6> kNames{{
+constexpr std::array<Signs, 6> kEndings{{
     {".nsys-rep", "a report of Nsight Systems: convert it with `nsys export --type sqlite`"},
     {".qdstrm", "an unfinished report of Nsight Systems"},
     {".ncu-rep", "a report of Nsight Compute, which has no timeline"},
@@ -25,7 +25,7 @@ constexpr std::array<Signs, 6> kNames{{
     {".perfetto-trace", "a binary Perfetto trace"},
 }};
 
-constexpr std::array<Signs, 8> kMarks{{
+constexpr std::array<Signs, 8> kFirstBytes{{
     {"\x7f"
      "ELF",
      "an ELF program or library"},
@@ -70,15 +70,15 @@ bool is_text(std::string_view head) {
 std::string seems_to_be(const std::filesystem::path& path, const Sniff& sniff) {
   if (sniff.head.empty()) return "empty";
   const std::string name = lowered(path.filename().string());
-  for (const auto& [end, what] : kNames) {
+  for (const auto& [end, what] : kEndings) {
     if (name.ends_with(end)) return std::string(what);
   }
   if (sniff.head.starts_with("SQLite format 3")) return of_database(sniff);
-  if (sniff.head.starts_with("\x80") && sniff.head.find("device_traces") != std::string::npos) {
+  if (sniff.head.starts_with('\x80') && sniff.head.find("device_traces") != std::string::npos) {
     return "a memory snapshot of PyTorch, which assay does not read";
   }
   const std::string head = lowered(sniff.head);
-  for (const auto& [mark, what] : kMarks) {
+  for (const auto& [mark, what] : kFirstBytes) {
     if (sniff.head.starts_with(mark) || head.starts_with(mark)) return std::string(what);
   }
   if (sniff.json) {
