@@ -14,6 +14,7 @@
 
 #include "base/text.h"
 #include "timeline/collective_clocks.h"
+#include "timeline/cpu_work.h"
 #include "timeline/input/args_store.h"
 #include "timeline/input/characters.h"
 
@@ -354,6 +355,10 @@ void append_unsorted(Trace& trace, Trace other) {
       one.*field = names(one.*field);
     }
   }
+  for (CollectiveRange& range : other.collective_ranges) {
+    range.track += first_track;
+    range.collective += first_collective;
+  }
   for (KernelCounters& counters : other.kernel_counters) counters.kernel = names(counters.kernel);
   for (Flow& flow : other.flows) {
     flow.track += first_track;
@@ -366,8 +371,9 @@ void append_unsorted(Trace& trace, Trace other) {
   for (const Step& step : other.steps) add_step(trace, step);
   const auto move_over = [&](auto... fields) { (extend(trace.*fields, other.*fields), ...); };
   move_over(&Trace::tracks, &Trace::slices, &Trace::sources, &Trace::rank_steps, &Trace::launches,
-            &Trace::details, &Trace::collectives, &Trace::flows, &Trace::memory,
-            &Trace::kernel_counters, &Trace::flight, &Trace::args, &Trace::files, &Trace::notes);
+            &Trace::details, &Trace::collectives, &Trace::collective_ranges, &Trace::flows,
+            &Trace::memory, &Trace::kernel_counters, &Trace::flight, &Trace::args, &Trace::files,
+            &Trace::notes);
 }
 
 // Adds the rank to the names of tracks and processes.
@@ -419,6 +425,7 @@ Result<Trace> load_traces(std::span<const fs::path> paths, const LoadOptions& gi
     std::ranges::sort(trace.steps, {}, &Step::number);
   }
   std::ranges::move(found.damaged, std::back_inserter(trace.files));
+  add_cpu_work(trace);
   label_ranks(trace);
   if (options.relate_clocks) relate_by_collectives(trace);
   add_annotated_jobs(trace, options.job_names);

@@ -316,8 +316,8 @@ TEST_F(Shares, IdleTimeHasACause) {
   add(1, Kind::compute, 30, 40, "forward", 1);
   trace_.sort();
   const Analysis analysis = analyse(trace_);
-  EXPECT_THAT(analysis.devices[0].steps[0].idle_by, testing::ElementsAre(0, 25, 0, 0, 0, 0));
-  EXPECT_THAT(analysis.devices[1].steps[0].idle_by, testing::ElementsAre(10, 10, 5, 5, 0, 0));
+  EXPECT_THAT(analysis.devices[0].steps[0].idle_by, testing::ElementsAre(0, 15, 0, 10, 0, 0));
+  EXPECT_THAT(analysis.devices[1].steps[0].idle_by, testing::ElementsAre(10, 0, 5, 15, 0, 0));
   EXPECT_EQ(analysis.critical_stage, 0U);
   EXPECT_EQ(analysis.slowest_machine, "a");
 }
@@ -333,6 +333,13 @@ TEST_F(Shares, ReportsAreWellFormed) {
   const std::string html = analysis_html(analysis, trace_);
   EXPECT_THAT(html, testing::HasSubstr("a\\u003cb\\u0026c"));
   EXPECT_THAT(html, testing::Not(testing::HasSubstr("GPU:<0>")));
+  // The page holds the answers as data.
+  const std::string data = analysis_html(analysis, trace_, "", "\"culprits\": [\"rank 3\"]");
+  const std::string mark = "id=\"analysis\">";
+  const std::size_t at = data.find(mark) + mark.size();
+  const auto held = nlohmann::json::parse(data.substr(at, data.find("</script>", at) - at));
+  EXPECT_EQ(held.at("culprits")[0], "rank 3");
+  EXPECT_EQ(held.at("devices")[0].at("label"), "GPU:<0>");
   EXPECT_THAT(counters_of(analysis)[0].points,
               testing::ElementsAre(std::pair(0, 20.0), std::pair(50, 0.0)));
 }

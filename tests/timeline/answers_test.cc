@@ -372,6 +372,10 @@ TEST_F(TheInsights, ASlowGpuIsNamedFromItsFirstStep) {
   EXPECT_EQ(insights_.culprits[0].excess, 50 * kMicro);
   // 3 steps of 100 us and 5 of 150, against 8 of 100.
   EXPECT_THAT(insights_.culprits[0].cause, HasSubstr("take 1.31 times as long"));
+  // 250 us in 8 steps.
+  EXPECT_THAT(insights_.culprits[0].cause, HasSubstr("most of it in gemm (+0.031 ms a step)"));
+  EXPECT_EQ(insights_.culprits[0].operation, "gemm");
+  EXPECT_THAT(insights_members(insights_), HasSubstr("\"step_without_ns\": 950000"));
 }
 
 TEST_F(TheInsights, ASlowerRunIsToldFromChance) {

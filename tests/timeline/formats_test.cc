@@ -1,6 +1,8 @@
 // What real exports do: pack their files, put their parts in any order, and write tokens that no
 // JSON is.
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -10,6 +12,7 @@
 #include <random>
 
 #include "support.h"
+#include "timeline/analysis/analysis.h"
 #include "timeline/importers/importer.h"
 #include "timeline/input/byte_source.h"
 #include "timeline/input/json_cursor.h"
@@ -242,6 +245,109 @@ TEST_F(Formats, WhatIsRefusedSaysWhatWasLookedFor) {
     EXPECT_THAT(trace.error().message, HasSubstr("CUPTI_ACTIVITY_KIND"));
     EXPECT_THAT(trace.error().message, HasSubstr("deviceProperties"));
   }
+}
+
+TEST_F(Formats, WhatIsRefusedIsNamed) {
+  const std::vector<std::tuple<std::string, std::string, std::string>> known{
+      {"a.json", R"({"results": [1, 2], "run": 3})", "JSON without events, with the members re"},
+      {"trace.pt", std::string("PK\x03\x04\x00", 5), "a ZIP archive"},
+      {"report1.nsys-rep", "\x01\x02", "nsys export --type sqlite"},
+      {"vm.xplane.pb", "\x0a\x10", "use trace.json.gz beside it"},
+      {"page.html", "<!DOCTYPE html><html>", "a web page"},
+      {"train.log", "step 1 loss 0.5\nstep 2", "begins with \"step 1 loss 0.5\""},
+      {"snapshot.pickle",
+       "\x80\x05}\x8c\x0d"
+       "device_traces",
+       "a memory snapshot of PyTorch"},
+      {"none", "", "seems to be empty"},
+      {"noise", "\x01\x02\x03", "binary data"}};
+  for (const auto& [name, text, what] : known) {
+    const auto trace = import_trace(test::write(folder_ / name, text));
+    ASSERT_FALSE(trace) << name;
+    EXPECT_THAT(trace.error().message, HasSubstr(what)) << name;
+  }
+}
+
+std::string row(int pid, int tid, const char* name, int ts, int dur) {
+  return fmt::format(R"({{"ph":"X","pid":{},"tid":{},"name":"{}","ts":{},"dur":{}}})", pid, tid,
+                     name, ts, dur);
+}
+std::string named(const char* what, int pid, int tid, const char* name) {
+  return fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":"{}","args":{{"name":"{}"}}}})", pid,
+                     tid, what, name);
+}
+
+// An XLA trace: the module of 70 us repeats its kernels, and its step is number 3.
+TEST_F(Formats, XlaNamesDevicesByProcess) {
+  const Trace trace = read(fmt::format(
+      R"({{"displayTimeUnit":"ns","metadata":{{"highres-ticks":true}},"traceEvents":[{}]}})",
+      fmt::join(
+          std::vector<std::string>{
+              named("process_name", 3, 0, "/device:GPU:2"), named("thread_name", 3, 1, "Steps"),
+              named("thread_name", 3, 2, "XLA Ops"), named("thread_name", 3, 3, "XLA Modules"),
+              named("thread_name", 3, 4, "Stream #20(Compute)"),
+              named("process_name", 701, 0, "/host:CPU"), row(701, 9, "PjitFunction(f)", 5, 90),
+              row(3, 1, "3", 10, 90), row(3, 2, "fusion", 20, 40), row(3, 3, "jit_f", 20, 70),
+              row(3, 4, "loop_add_fusion", 20, 40), row(3, 4, "MemcpyD2H", 60, 5),
+              row(3, 4, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 70, 20), "{}"},
+          ",")));
+  EXPECT_EQ(trace.files[0].format, "JAX, XLA or Ascend profiler");
+  const Analysis analysis = analyse(trace);
+  ASSERT_EQ(analysis.devices.size(), 1U);
+  EXPECT_EQ(analysis.devices[0].number, 2);
+  ASSERT_EQ(analysis.steps.size(), 1U);
+  EXPECT_EQ(analysis.steps[0].number, 3);
+  const TimeShare& step = analysis.devices[0].steps[0];
+  EXPECT_EQ(step.span, 90'000);
+  EXPECT_EQ(step.compute, 40'000);
+  EXPECT_EQ(step.memory, 5'000);
+  EXPECT_EQ(step.communication, 20'000);
+  EXPECT_EQ(step.idle, 25'000);
+}
+
+TEST_F(Formats, XlaStepsMayBeTheHosts) {
+  const Trace trace = read(fmt::format(
+      "{{\"traceEvents\":[{}]}}",
+      fmt::join(
+          std::vector<std::string>{
+              named("process_name", 1, 0, "/device:GPU:0"),
+              named("thread_name", 1, 10, "Stream #0(compute)"),
+              R"({"ph":"X","pid":2,"tid":1,"name":"train","ts":0,"dur":500,"args":{"step_num": "4"}})",
+              R"({"ph":"X","pid":2,"tid":1,"name":"train","ts":500,"dur":400,"args":{"step_num":5}})",
+              row(1, 10, "fusion.1", 10, 100)},
+          ",")));
+  ASSERT_EQ(trace.steps.size(), 2U);
+  EXPECT_EQ(trace.steps[0].number, 4);
+  EXPECT_EQ(trace.steps[1].number, 5);
+  EXPECT_EQ(trace.steps[1].begin, 500'000);
+  EXPECT_EQ(trace.steps[1].end, 900'000);
+}
+
+// Names come after the events; a wait for an event and the parts of a collective are no work.
+TEST_F(Formats, AscendNamesItsHardware) {
+  const Trace trace = read(fmt::format(
+      "[{}]",
+      fmt::join(
+          std::vector<std::string>{
+              row(1, 1, "ProfilerStep#4", 0, 100),
+              R"({"ph":"X","cat":"cpu_op","pid":1,"tid":1,"name":"aten::mm","ts":"1","dur":3})",
+              row(2, 2, "MatMulV2", 10, 50), row(2, 2, "EVENT_WAIT", 60, 10),
+              row(3, 0, "hcom_allReduce__051_0", 50, 30), row(3, 1, "Reduce_Inline", 55, 5),
+              named("process_name", 1, 0, "Python"), named("process_name", 2, 0, "Ascend Hardware"),
+              named("thread_name", 2, 2, "Stream 2"), named("process_name", 3, 0, "Communication"),
+              named("thread_name", 3, 0, "Group 0 Communication"),
+              named("thread_name", 3, 1, "Plane 0")},
+          ",")));
+  const Analysis analysis = analyse(trace);
+  ASSERT_EQ(analysis.devices.size(), 1U);
+  ASSERT_EQ(analysis.steps.size(), 1U);
+  EXPECT_EQ(analysis.steps[0].number, 4);
+  const TimeShare& step = analysis.devices[0].steps[0];
+  EXPECT_EQ(step.span, 100'000);
+  EXPECT_EQ(step.compute, 50'000);
+  EXPECT_EQ(step.communication, 30'000);
+  EXPECT_EQ(step.hidden_communication, 10'000);
+  EXPECT_EQ(step.idle, 30'000);
 }
 
 TEST(JsonCursor, StopsWhereItShould) {

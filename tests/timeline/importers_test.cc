@@ -1,14 +1,17 @@
 // The importers of files: each reads a small file made as its writer makes them, and none falls
 // over a damaged one.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 
 #include "support.h"
+#include "timeline/analysis/analysis.h"
 #include "timeline/analysis/collectives.h"
 #include "timeline/importers/chrome_trace.h"
 #include "timeline/importers/importer.h"
 #include "timeline/importers/recording_format.h"
+#include "timeline/load.h"
 #include "timeline/merge.h"
 
 namespace assay::timeline {
@@ -177,6 +180,22 @@ TEST_F(Importers, ReadsAnNsysExport) {
   EXPECT_EQ(trace->files[0].backwards, 1U);
 }
 
+TEST_F(Importers, AnNsysExportWithoutKernelsSaysWhy) {
+  const auto path = folder_ / "report.sqlite";
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+  const char* const kSql =
+      "CREATE TABLE NVTX_EVENTS (start INT, end INT, eventType INT, text TEXT, globalTid INT);"
+      "CREATE TABLE DIAGNOSTIC_EVENT (timestamp INT, severity INT, text TEXT);"
+      "INSERT INTO DIAGNOSTIC_EVENT VALUES (1, 2, 'CUPTI is not available.'), (2, 1, 'Common');";
+  ASSERT_EQ(sqlite3_exec(database, kSql, nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(database);
+  const auto trace = import_trace(path);
+  ASSERT_TRUE(trace);
+  EXPECT_THAT(trace->files[0].notes, testing::ElementsAre(testing::HasSubstr("no CUDA kernels"),
+                                                          "nsys: CUPTI is not available."));
+}
+
 // Kernels are told which collective they are by PyTorch's range around their launch.
 TEST_F(Importers, NsysRangesNameCollectives) {
   const auto path = folder_ / "report.sqlite";
@@ -310,6 +329,61 @@ TEST_F(Recordings, JoinWhatComesInAnyOrder) {
     EXPECT_EQ(trace.steps[0].end, 97);
     std::reverse(blocks.begin(), blocks.end());
   }
+}
+
+// Three steps of two micro batches each, in ranges without numbers; the host launches late, so the
+// GPU is idle between all kernels and between steps.
+TEST_F(Recordings, RangesInStepsAreJobsAndTheHostIsLate) {
+  RecordingEncoder encoder;
+  std::uint64_t id = 0;
+  std::uint32_t call = 0;
+  for (int step = 0; step < 3; ++step) {
+    const std::uint64_t of_step = ++id;
+    encoder.add_step({step, 1000 * step + 1, 1000 * step + 900}, of_step);
+    const char* const names[] = {"forward", "forward", "backward", "backward"};
+    for (int i = 0; i < 4; ++i) {
+      const Nanos begin = 1000 * step + 100 + 200 * i;
+      encoder.add({.name = names[i],
+                   .job = true,
+                   .lane = 1,
+                   .begin = begin - 20,
+                   .end = begin - 10,
+                   .id = ++id,
+                   .parent = of_step});
+      encoder.add({.name = "gemm",
+                   .kind = Kind::compute,
+                   .gpu = true,
+                   .device = 0,
+                   .lane = 7,
+                   .begin = begin,
+                   .end = begin + 50,
+                   .id = ++call});
+      encoder.add_launches(id, std::vector<std::uint32_t>{call});
+    }
+  }
+  const std::vector<test::fs::path> paths{test::write(
+      folder_ / "a.assayrec", RecordingEncoder::header(42, "node7") + encoder.take_block())};
+  LoadOptions options;
+  options.import.analysis = true;
+  const auto trace = load_traces(paths, options);
+  ASSERT_TRUE(trace) << trace.error().message;
+  const Analysis analysis = analyse(*trace);
+  std::vector<std::string> jobs;
+  for (const Slice& slice : trace->slices) {
+    if (!trace->tracks[slice.track].jobs) continue;
+    jobs.push_back(fmt::format("{} {}", trace->strings.text(slice.category), slice.micro_batch));
+  }
+  EXPECT_THAT(std::span(jobs).first(4),
+              testing::ElementsAre("forward 0", "forward 1", "backward 0", "backward 1"));
+  ASSERT_EQ(analysis.schedules.size(), 3U);
+  EXPECT_EQ(analysis.schedules[0].reason, "one device: a schedule needs several stages");
+  // From the first kernel to the next step's first one; the last step ends with its last kernel.
+  EXPECT_THAT(analysis.lengths, testing::ElementsAre(1000, 1000, 650));
+  const TimeShare& share = analysis.devices.at(0).steps.at(0);
+  EXPECT_EQ(share.compute, 200);
+  EXPECT_EQ(share.idle_by[static_cast<std::size_t>(IdleCause::host)], 800);
+  EXPECT_EQ(share.idle, 800);
+  EXPECT_THAT(analysis.launch_bound, testing::ElementsAre(0, 1, 2));
 }
 
 // A process that is killed leaves a file that ends anywhere.

@@ -209,6 +209,8 @@ TEST(Collectives, BandwidthsAreThoseOfNcclTests) {
   EXPECT_DOUBLE_EQ(bus_factor("allgather", 8), 0.875);
   EXPECT_DOUBLE_EQ(bus_factor("reducescatter", 4), 0.75);
   EXPECT_DOUBLE_EQ(bus_factor("broadcast", 8), 1);
+  EXPECT_DOUBLE_EQ(bus_factor("gather", 8), 0.875);
+  EXPECT_DOUBLE_EQ(bus_factor("scatter", 4), 0.75);
   EXPECT_EQ(element_bytes("BFloat16"), 2);
   EXPECT_EQ(element_bytes("Float8_e4m3fn"), 1);
   EXPECT_EQ(element_bytes("Float"), 4);
@@ -256,6 +258,9 @@ TEST_F(TheInsights, WaitingIsToldFromTransfer) {
   EXPECT_NEAR(calls[0].bus_bandwidth, 200.0, 1e-9);  // 4 MB in 20 us, factor 2 (n-1)/n = 1
   EXPECT_EQ(calls[1].last, 0);
   EXPECT_EQ(calls[1].transfer, 30'000);
+  // 2 MB in 30 us are 66.67 GB/s; the group's best call reached 200.
+  EXPECT_THAT(insights_table(insights_),
+              testing::ContainsRegex("2000000 .* 66\\.67 +66\\.67 +200\\.00\n"));
   ASSERT_EQ(insights_.collectives.stragglers.size(), 2U);
   EXPECT_EQ(insights_.collectives.stragglers[0].rank, 1);
   EXPECT_EQ(insights_.collectives.stragglers[0].cost, 30'000);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "rank_trace.h"
 #include "support.h"
 #include "timeline/analysis/analysis.h"
 #include "timeline/analysis/analysis_report.h"
@@ -12,7 +13,9 @@
 namespace assay::timeline {
 namespace {
 
+using test::RankTrace;
 using test::TempFolder;
+using test::TheInsights;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -183,6 +186,44 @@ TEST_F(Ranks, SurviveAMerge) {
     EXPECT_THAT(text, HasSubstr("\"grid\":[1,2,3]"));
     EXPECT_THAT(text, HasSubstr("\"ts\":1795230248413317.123,\"dur\":2.345"));
   }
+}
+
+// Two ranks on CPUs: rank 0 computes 60 us and rank 1 40 us, then gloo reduces 1,000 floats until
+// 90. Nested operators and the call that enqueues the collective are no work of their own.
+TEST_F(TheInsights, GlooRunsHaveStepsCollectivesAndStragglers) {
+  std::vector<RankTrace> ranks{RankTrace(0), RankTrace(1)};
+  for (int rank = 0; rank < 2; ++rank) {
+    const int took = rank == 0 ? 60 : 40;
+    ranks[static_cast<std::size_t>(rank)]
+        .range("ProfilerStep#7", 0, 100)
+        .event(fmt::format(R"("cat":"cpu_op","name":"aten::matmul","ts":10,"dur":{})", took))
+        .event(R"("cat":"cpu_op","name":"aten::mm","ts":15,"dur":20)")
+        .event(
+            fmt::format(R"("cat":"cpu_op","name":"c10d::allreduce_","ts":{},"dur":2)", 10 + took))
+        .event(fmt::format(
+            R"("cat":"user_annotation","name":"gloo:all_reduce","ts":{},"dur":{},"args":{{"Input Dims":[[1000]],"Input type":["float"]}})",
+            10 + took, 80 - took));
+  }
+  load({ranks[0], ranks[1]});
+  ASSERT_EQ(analysis_.devices.size(), 2U);
+  EXPECT_EQ(analysis_.devices[0].label, "rank 0 · CPU");
+  ASSERT_EQ(analysis_.steps.size(), 1U);
+  EXPECT_EQ(analysis_.steps[0].number, 7);
+  const TimeShare& step = analysis_.devices[1].steps[0];
+  EXPECT_EQ(step.span, 100'000);
+  EXPECT_EQ(step.compute, 40'000);
+  EXPECT_EQ(step.communication, 40'000);
+  EXPECT_EQ(step.idle, 20'000);
+  EXPECT_TRUE(analysis_.launch_bound.empty());
+  ASSERT_EQ(insights_.collectives.calls.size(), 1U);
+  const CollectiveCall& call = insights_.collectives.calls[0];
+  EXPECT_EQ(call.name, "allreduce");
+  EXPECT_EQ(call.bytes, 4000);
+  EXPECT_EQ(call.transfer, 20'000);
+  EXPECT_EQ(call.last, 0);
+  ASSERT_FALSE(insights_.collectives.stragglers.empty());
+  EXPECT_EQ(insights_.collectives.stragglers[0].rank, 0);
+  EXPECT_EQ(insights_.collectives.stragglers[0].cost, 20'000);
 }
 
 }  // namespace

@@ -236,7 +236,8 @@ std::string printed(const TimelineOptions& options, const Analysed& now) {
   }
   const std::string tables = insights_table(now.insights, options.top);
   if (options.format == "html") {
-    return analysis_html(now.analysis, now.trace, quality_table(now.insights.quality) + tables);
+    return analysis_html(now.analysis, now.trace, quality_table(now.insights.quality) + tables,
+                         insights_members(now.insights, false));
   }
   return quality_table(now.insights.quality) + analysis_table(now.analysis, options.top) + tables;
 }
@@ -249,7 +250,8 @@ Status write_analysed(const TimelineOptions& options, Analysed& now) {
   ASSAY_CHECK(write_file(options.out / "analysis.json",
                          analysis_json(now.analysis, insights_members(now.insights))));
   return write_file(options.out / "analysis.html",
-                    analysis_html(now.analysis, now.trace, insights_table(now.insights)));
+                    analysis_html(now.analysis, now.trace, insights_table(now.insights),
+                                  insights_members(now.insights, false)));
 }
 
 Result<int> run_analyze(const TimelineOptions& options) {
@@ -257,8 +259,11 @@ Result<int> run_analyze(const TimelineOptions& options) {
   if (!options.fail_on.empty() && options.baseline.empty()) {
     return usage_error("--fail-on needs --compare");
   }
-  show(stderr, "{}", describe(now.trace.files, {}));
   int code = exit_code_of(now.trace.files, !options.files.empty());
+  // A page comes alone, unless something is lost.
+  if (options.format != "html" || code != kAllGood) {
+    show(stderr, "{}", describe(now.trace.files, {}));
+  }
   if (!options.baseline.empty()) {
     ASSAY_TRY(const int compared, run_compare(options, now));
     code = std::max(code, compared);

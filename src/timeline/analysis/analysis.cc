@@ -10,6 +10,7 @@
 #include "timeline/analysis/idle.h"
 #include "timeline/analysis/pipelines.h"
 #include "timeline/analysis/windows.h"
+#include "timeline/cpu_work.h"
 #include "timeline/intervals.h"
 
 namespace assay::timeline {
@@ -118,6 +119,7 @@ std::vector<std::size_t> launch_bound_steps(const Analysis& analysis) {
   for (std::size_t i = 0; i < analysis.steps.size(); ++i) {
     if (std::ranges::any_of(analysis.devices, [&](const DeviceReport& device) {
           const TimeShare& share = device.steps[i];
+          if (is_cpu(device.label)) return false;
           return 2 * share.late_starts > share.starts &&
                  5 * (share.late - share.longest_late) > share.span;
         })) {

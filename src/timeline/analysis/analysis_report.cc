@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -221,11 +222,12 @@ std::string distribution(const Analysis& analysis, std::size_t top) {
   }
   constexpr std::size_t kCompute = 0;
   constexpr std::size_t kIdle = 4;
+  const std::array<std::pair<std::size_t, double>, 2> medians{
+      {{kCompute, quantile(by_column[kCompute], 0.5)}, {kIdle, quantile(by_column[kIdle], 0.5)}}};
   std::vector<std::pair<double, std::size_t>> far;
   for (std::size_t i = 0; i < analysis.devices.size(); ++i) {
     double distance = 0;
-    for (const std::size_t column : {kCompute, kIdle}) {
-      const double middle = quantile(by_column[column], 0.5);
+    for (const auto& [column, middle] : medians) {
       distance = std::max(distance, std::abs(by_column[column][i] - middle));
     }
     constexpr double kLeast = 2;  // percent of the time

@@ -30,7 +30,7 @@ std::string_view first_of(const Names& names, std::string_view text,
 
 // Maps the names of PyTorch's functions to one name for each collective.
 std::string_view plain_name(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kNames{{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kNames{{
       {"allreduce", "allreduce"},
       {"all_reduce", "allreduce"},
       {"allgather", "allgather"},
@@ -43,6 +43,8 @@ std::string_view plain_name(std::string_view name) {
       {"barrier", "barrier"},
       {"send", "send"},
       {"recv", "recv"},
+      {"gather", "gather"},
+      {"scatter", "scatter"},
       {"reduce", "reduce"},
   }};
   return first_of(kNames, name, name);
@@ -325,7 +327,8 @@ double bus_factor(std::string_view collective, std::int32_t ranks) {
   if (ranks < 2) return 1;
   const auto n = static_cast<double>(ranks);
   if (collective == "allreduce") return 2 * (n - 1) / n;
-  for (const std::string_view name : {"allgather", "reducescatter", "alltoall"}) {
+  for (const std::string_view name :
+       {"allgather", "reducescatter", "alltoall", "gather", "scatter"}) {
     if (collective == name) return (n - 1) / n;
   }
   return 1;

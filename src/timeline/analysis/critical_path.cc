@@ -11,6 +11,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "timeline/cpu_work.h"
 #include "timeline/intervals.h"
 
 namespace assay::timeline {
@@ -89,6 +90,7 @@ class Walker {
 
  private:
   static std::string label_of(const Track& track) {
+    if (track.device == kNone && is_cpu(track.label)) return track.label;
     return track.rank == kNone ? fmt::format("GPU:{}", track.device)
                                : fmt::format("rank {} · GPU {}", track.rank, track.device);
   }
@@ -214,7 +216,9 @@ WhatIf what_if(const Analysis& analysis) {
   for (const DeviceReport& device : analysis.devices) {
     // The slowest rank ends the step, so the smallest saving counts.
     exposed = std::min(exposed, device.total.exposed_communication());
-    host = std::min(host, device.total.idle_by[static_cast<std::size_t>(IdleCause::host)]);
+    host = is_cpu(device.label)
+               ? 0
+               : std::min(host, device.total.idle_by[static_cast<std::size_t>(IdleCause::host)]);
     most = std::max(most, device.total.compute);
     sum += device.total.compute;
   }

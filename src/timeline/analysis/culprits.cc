@@ -9,11 +9,15 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "timeline/analysis/report_text.h"
+#include "timeline/cpu_work.h"
+
 namespace assay::timeline {
 namespace {
 
 using Series = std::vector<Nanos>;  // by step
 using TimePart = Nanos (*)(const TimeShare&);
+constexpr const char* kLate = "late launches";
 
 Nanos host_time(const TimeShare& share) {
   return share.idle_by[static_cast<std::size_t>(IdleCause::host)] - share.loading;
@@ -84,8 +88,14 @@ std::map<std::size_t, Excess> outliers(const std::vector<const Series*>& peers, 
   return found;
 }
 
-// By rank: how many times longer the same compute kernels take than on the median rank.
-std::map<std::int32_t, double> kernel_factors(const Trace& trace) {
+// How many times longer a rank's compute kernels take than the same ones on the median rank.
+struct Slowness {
+  double factor = 1;
+  StringId worst = 0;  // the kernel with the largest excess
+  Nanos excess = 0;    // of its calls together
+};
+
+std::map<std::int32_t, Slowness> kernel_factors(const Trace& trace) {
   struct Sum {
     Nanos time = 0;
     Nanos count = 0;
@@ -99,6 +109,7 @@ std::map<std::int32_t, double> kernel_factors(const Trace& trace) {
     ++sum.count;
   }
   std::map<std::int32_t, std::pair<double, double>> weighted;
+  std::map<std::int32_t, Slowness> slow;
   for (const auto& [name, ranks] : kernels) {
     Series means;
     for (const auto& [rank, sum] : ranks) means.push_back(sum.time / sum.count);
@@ -108,11 +119,15 @@ std::map<std::int32_t, double> kernel_factors(const Trace& trace) {
       const auto expected = static_cast<double>(median * sum.count);
       weighted[rank].first += static_cast<double>(sum.time);
       weighted[rank].second += expected;
+      const Nanos excess = sum.time - median * sum.count;
+      Slowness& own = slow[rank];
+      if (excess <= own.excess) continue;
+      own.worst = name;
+      own.excess = excess;
     }
   }
-  std::map<std::int32_t, double> factors;
-  for (const auto& [rank, sums] : weighted) factors[rank] = sums.first / sums.second;
-  return factors;
+  for (const auto& [rank, sums] : weighted) slow[rank].factor = sums.first / sums.second;
+  return slow;
 }
 
 class CulpritFinder {
@@ -132,7 +147,7 @@ class CulpritFinder {
            {std::pair<TimePart, const char*>{[](const TimeShare& share) { return share.loading; },
                                              "data loader"},
             {[](const TimeShare& share) { return share.compute; }, "compute"},
-            {host_time, "late launches"}}) {
+            {host_time, kLate}}) {
         for (const auto& peers : peer_groups()) find_among(peers, metric, cause);
       }
       find_stages();
@@ -167,13 +182,24 @@ class CulpritFinder {
     return series;
   }
 
-  std::string cause_of(std::int32_t rank, const std::string& cause) const {
+  // Sets the cause, and for a slow GPU the operation.
+  void explain(std::int32_t rank, const std::string& cause, Culprit& culprit) const {
     constexpr double kSlow = 1.02;
-    const auto factor = factors_.find(rank);
-    if (cause != "compute" || factor == factors_.end()) return cause;
-    return factor->second > kSlow
-               ? fmt::format("slow GPU: the same kernels take {:.2f} times as long", factor->second)
-               : "more work than its peers";
+    culprit.cause = cause;
+    if (cause == kLate && is_cpu(analysis_.devices.front().label)) {
+      culprit.cause = "more time outside operators";
+    }
+    const auto found = factors_.find(rank);
+    if (cause != "compute" || found == factors_.end()) return;
+    const Slowness& slow = found->second;
+    culprit.cause = "more work than its peers";
+    if (slow.factor <= kSlow) return;
+    culprit.operation = trace_.strings.text(slow.worst);
+    culprit.cause = fmt::format(
+        "slow GPU: the same kernels take {:.2f} times as long, most of it in {} ({:+.3f} ms a "
+        "step)",
+        slow.factor, short_name(culprit.operation),
+        millis(slow.excess) / static_cast<double>(analysis_.steps.size()));
   }
 
   void find_among(const std::vector<std::size_t>& devices, TimePart metric, const char* cause) {
@@ -196,22 +222,26 @@ class CulpritFinder {
       const bool whole = !host.empty() && slow.size() > 1 &&
                          static_cast<std::size_t>(on_host) == slow.size() &&
                          slow.size() < devices.size();
-      Culprit together{.kind = "host", .name = "host " + host, .cause = cause, .ranks = {}};
+      Culprit together{
+          .kind = "host", .name = "host " + host, .cause = cause, .ranks = {}, .operation = {}};
       for (const std::size_t peer : slow) {
         const DeviceReport& device = analysis_.devices[devices[peer]];
         const Excess& excess = found.at(peer);
         const std::int64_t since = analysis_.steps[excess.since].number;
         if (!whole) {
-          culprits_.push_back(
-              {"rank",
-               device.rank == kNone ? device.label : fmt::format("rank {}", device.rank),
-               cause_of(device.rank, cause),
-               {device.rank},
-               since,
-               excess.size});
+          Culprit one{.kind = "rank",
+                      .name = device.label,
+                      .cause = {},
+                      .ranks = {device.rank},
+                      .operation = {}};
+          if (device.rank != kNone) one.name = fmt::format("rank {}", device.rank);
+          one.since = since;
+          one.excess = excess.size;
+          explain(device.rank, cause, one);
+          culprits_.push_back(std::move(one));
           continue;
         }
-        together.cause = cause_of(device.rank, cause);
+        explain(device.rank, cause, together);
         together.ranks.push_back(device.rank);
         together.since = since;
         together.excess = std::max(together.excess, excess.size);
@@ -244,6 +274,7 @@ class CulpritFinder {
                       .cause = "computes longer than the other stages",
                       .ranks = {},
                       .since = analysis_.steps[excess.since].number,
+                      .operation = {},
                       .excess = excess.size};
       for (const std::size_t device : groups[stage]) {
         culprit.ranks.push_back(analysis_.devices[device].rank);
@@ -282,9 +313,13 @@ class CulpritFinder {
       }
       for (const auto& [group, excess] : outliers(peers, step_)) {
         culprits_.push_back(
-            {"link", fmt::format("ranks {}", fmt::join(*names[group], ", ")),
+            {"link",
+             fmt::format("ranks {}", fmt::join(*names[group], ", ")),
              fmt::format("slow link: {} of {} bytes", std::get<0>(kind), std::get<1>(kind)),
-             *names[group], analysis_.steps[excess.since].number, excess.size});
+             *names[group],
+             analysis_.steps[excess.since].number,
+             {},
+             excess.size});
       }
     }
   }
@@ -293,7 +328,7 @@ class CulpritFinder {
   const Analysis& analysis_;
   const CollectiveReport& collectives_;
   Nanos step_ = 0;
-  std::map<std::int32_t, double> factors_;
+  std::map<std::int32_t, Slowness> factors_;
   std::vector<Culprit> culprits_;
 };
 

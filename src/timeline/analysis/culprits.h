@@ -18,6 +18,7 @@ struct Culprit {
   std::string cause;                // "slow GPU", "data loader", …
   std::vector<std::int32_t> ranks;  // whom it concerns
   std::int64_t since = 0;           // number of the first step
+  std::string operation;            // of a slow GPU: the kernel that costs most; else empty
   Nanos excess = 0;                 // longer than its peers, by step, since then
 };
 

@@ -32,12 +32,14 @@ class Gaps {
     const bool before = gap.end <= busy.begin;
     const bool behind = gap.begin >= busy.end;
     const bool piped = dependencies_.in_pipeline(index_);
-    if (piped && !device_.launched && (before || behind)) {
-      return charge(before ? IdleCause::fill : IdleCause::drain, gap.end - gap.begin);
+    if (piped && !device_.launched && before) {
+      return charge(IdleCause::fill, gap.end - gap.begin);
     }
     Interval rest = gap;
     if (behind) {
-      rest.begin = until(dependencies_.end_of_work(index_, step_), gap);
+      rest.begin = until(device_.launched ? dependencies_.end_of_work(index_, step_)
+                                          : dependencies_.end_of_work(index_, gap),
+                         gap);
       charge(IdleCause::drain, rest.begin - gap.begin);
     } else if (const PipelineJob* job = job_at(device_.jobs, gap.end)) {
       rest.begin = until(dependencies_.ready(index_, *job), gap);
@@ -116,6 +118,18 @@ std::optional<Nanos> Dependencies::end_of_work(std::size_t device, std::int64_t 
     const auto work = devices_[stage].by_step.find(step);
     if (work == devices_[stage].by_step.end()) continue;
     end = std::max(end.value_or(std::numeric_limits<Nanos>::min()), work->second.span().end);
+  }
+  return end;
+}
+
+std::optional<Nanos> Dependencies::end_of_work(std::size_t device, const Interval& gap) const {
+  const auto pipeline = pipeline_of_.find(device);
+  if (pipeline == pipeline_of_.end()) return std::nullopt;
+  Nanos end = gap.begin;
+  for (const std::size_t stage : pipelines_[pipeline->second]) {
+    const Intervals& any = devices_[stage].any;
+    const auto after = std::ranges::lower_bound(any, gap.end, {}, &Interval::begin);
+    if (after != any.begin()) end = std::max(end, std::prev(after)->end);
   }
   return end;
 }

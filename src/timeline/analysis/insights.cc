@@ -51,11 +51,23 @@ std::vector<CollectiveRow> rows_of(const CollectiveReport& report) {
   return sorted;
 }
 
+// The highest bus bandwidth of a call of each group, in GB/s.
+std::map<std::string, double> best_of_groups(const CollectiveReport& report) {
+  std::map<std::string, double> best;
+  for (const CollectiveCall& call : report.calls) {
+    if (call.bus_bandwidth <= 0) continue;
+    double& group = best[call.group];
+    group = std::max(group, call.bus_bandwidth);
+  }
+  return best;
+}
+
 std::string collective_table(const CollectiveReport& report) {
   if (report.calls.empty()) return {};
-  std::string text =
-      fmt::format("\n{:<16}{:<16}{:>8}{:>7}{:>14}{:>12}{:>12}{:>10}{:>10}\n", "collective", "group",
-                  "ranks", "calls", "bytes", "transfer ms", "waiting ms", "alg GB/s", "bus GB/s");
+  std::string text = fmt::format("\n{:<16}{:<16}{:>8}{:>7}{:>14}{:>12}{:>12}{:>10}{:>10}{:>11}\n",
+                                 "collective", "group", "ranks", "calls", "bytes", "transfer ms",
+                                 "waiting ms", "alg GB/s", "bus GB/s", "group best");
+  const std::map<std::string, double> best = best_of_groups(report);
   const std::vector<CollectiveRow> rows = rows_of(report);
   for (std::size_t i = 0; i < rows.size() && i < kMaxRows; ++i) {
     const CollectiveRow& row = rows[i];
@@ -69,9 +81,11 @@ std::string collective_table(const CollectiveReport& report) {
             : "?";
     const std::string bytes = call.bytes == kNone ? "?" : std::to_string(call.bytes);
     const std::string ranks = call.group_size == kNone ? "?" : std::to_string(call.group_size);
-    text += fmt::format("{:<16}{:<16}{:>8}{:>7}{:>14}{:>12.3f}{:>12.3f}{:>10}{:>10}\n", call.name,
-                        call.group.substr(0, 15), ranks, row.count, bytes, millis(row.transfer),
-                        millis(row.waiting), algorithm, bus);
+    const auto of_group = best.find(call.group);
+    text += fmt::format("{:<16}{:<16}{:>8}{:>7}{:>14}{:>12.3f}{:>12.3f}{:>10}{:>10}{:>11}\n",
+                        call.name, call.group.substr(0, 15), ranks, row.count, bytes,
+                        millis(row.transfer), millis(row.waiting), algorithm, bus,
+                        of_group == best.end() ? "?" : fmt::format("{:.2f}", of_group->second));
   }
   if (rows.size() > kMaxRows) text += fmt::format("({} more kinds)\n", rows.size() - kMaxRows);
   return text;
@@ -228,6 +242,10 @@ std::string what_if_table(const WhatIf& what) {
   return text + '\n';
 }
 
+Nanos step_without(const Insights& insights, const Culprit& one) {
+  return std::max<Nanos>(0, insights.what_if.step - one.excess);
+}
+
 // Who makes steps longer, and what a step would take without it.
 std::string culprit_table(const Insights& insights, std::size_t top) {
   std::string text;
@@ -236,8 +254,7 @@ std::string culprit_table(const Insights& insights, std::size_t top) {
     text += fmt::format(
         "slow: {}, since step {}: {}; {:.3f} ms a step more than its peers, {:.3f} "
         "ms a step without\n",
-        one.name, one.since, one.cause, millis(one.excess),
-        millis(std::max<Nanos>(0, insights.what_if.step - one.excess)));
+        one.name, one.since, one.cause, millis(one.excess), millis(step_without(insights, one)));
   }
   return text.empty() ? text : '\n' + text;
 }
@@ -309,7 +326,9 @@ ordered_json json_of(const Insights& insights) {
                                   {"cause", one.cause},
                                   {"ranks", one.ranks},
                                   {"since_step", one.since},
-                                  {"excess_ns", one.excess}});
+                                  {"operation", one.operation},
+                                  {"excess_ns", one.excess},
+                                  {"step_without_ns", step_without(insights, one)}});
   }
   object["stragglers"] = ordered_json::array();
   for (const Straggler& one : insights.collectives.stragglers) {
@@ -317,6 +336,10 @@ ordered_json json_of(const Insights& insights) {
                                     {"came_last", one.last},
                                     {"cost_others_ns", one.cost},
                                     {"waited_ns", one.waited}});
+  }
+  object["groups"] = ordered_json::array();
+  for (const auto& [group, best] : best_of_groups(insights.collectives)) {
+    object["groups"].push_back({{"group", group}, {"best_bus_bandwidth_gbps", best}});
   }
   object["missing_ranks"] = insights.collectives.missing_ranks;
   object["kernels"] = ordered_json::array();
@@ -392,8 +415,10 @@ std::string insights_table(const Insights& insights, std::size_t top) {
          roofline_table(insights.kernels) + queue_table(insights) + memory_table(insights.memory);
 }
 
-std::string insights_members(const Insights& insights) {
+std::string insights_members(const Insights& insights, bool calls) {
   constexpr auto kReplace = ordered_json::error_handler_t::replace;
+  const std::string rest = json_of(insights).dump(1, ' ', false, kReplace);
+  if (!calls) return rest.substr(1, rest.size() - 2);
   // Dumped one by one: a single JSON value of all calls would take more memory than the trace.
   std::string text = "\n \"collectives\": [";
   for (std::size_t i = 0; i < insights.collectives.calls.size(); ++i) {
@@ -401,7 +426,6 @@ std::string insights_members(const Insights& insights) {
     text += json_of(insights.collectives.calls[i]).dump(-1, ' ', false, kReplace);
   }
   text += "\n ],";
-  const std::string rest = json_of(insights).dump(1, ' ', false, kReplace);
   return text.append(rest, 1, rest.size() - 2);
 }
 

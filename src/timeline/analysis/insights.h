@@ -36,7 +36,7 @@ std::string quality_table(const Quality& quality);
 // The first rows of each table, `top` ranks; empty for a trace without such data.
 std::string insights_table(const Insights& insights, std::size_t top = 10);
 
-// The insights as members of a JSON object, without braces.
-std::string insights_members(const Insights& insights);
+// The insights as members of a JSON object, without braces; `calls`: with each collective call.
+std::string insights_members(const Insights& insights, bool calls = true);
 
 }  // namespace assay::timeline

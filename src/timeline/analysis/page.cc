@@ -31,9 +31,9 @@ int colour_of(const Trace& trace, const Slice& slice) {
 }
 
 // JSON that is safe within a <script>.
-std::string in_script(const nlohmann::json& value) {
+std::string in_script(const std::string& json) {
   std::string text;
-  for (const char c : value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) {
+  for (const char c : json) {
     if (c == '<' || c == '>' || c == '&') {
       text += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
     } else {
@@ -237,7 +237,8 @@ draw();
 
 }  // namespace
 
-std::string analysis_html(const Analysis& analysis, const Trace& trace, const std::string& tables) {
+std::string analysis_html(const Analysis& analysis, const Trace& trace, const std::string& tables,
+                          const std::string& members) {
   const Span span = span_of(analysis, trace);
   nlohmann::json data{{"span", 1}, {"rows", nlohmann::json::array()}};
   std::string pieces;
@@ -265,9 +266,12 @@ std::string analysis_html(const Analysis& analysis, const Trace& trace, const st
       "canvas{{cursor:grab}}#t{{height:1.4em;overflow:hidden}}</style></head><body>\n"
       "<h1>Timeline</h1>\n<div><canvas id=\"c\"></canvas></div>\n"
       "<div id=\"t\">Wheel: zoom. Drag: pan. Double click: whole trace.</div>\n{}<pre>{}</pre>\n"
-      "<script type=\"application/json\" id=\"data\">{}</script>\n<script>{}</script>\n"
+      "<script type=\"application/json\" id=\"data\">{}</script>\n"
+      "<script type=\"application/json\" id=\"analysis\">{}</script>\n<script>{}</script>\n"
       "</body></html>\n",
-      pieces, escape_markup(analysis_table(analysis) + tables), in_script(data), kScript);
+      pieces, escape_markup(analysis_table(analysis) + tables),
+      in_script(data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)),
+      in_script(analysis_json(analysis, members)), kScript);
 }
 
 }  // namespace assay::timeline

@@ -13,8 +13,9 @@ namespace assay::timeline {
 inline constexpr std::size_t kMaxPageSlices = 200'000;
 inline constexpr std::size_t kPagePieces = 8192;
 
-// `tables` is text for below the analysis' own table.
+// `tables` is text for below the analysis' own table, `members` of analysis_json()'s object. The
+// page holds that object as the script "analysis".
 std::string analysis_html(const Analysis& analysis, const Trace& trace,
-                          const std::string& tables = {});
+                          const std::string& tables = {}, const std::string& members = {});
 
 }  // namespace assay::timeline

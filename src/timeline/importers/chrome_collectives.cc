@@ -46,9 +46,14 @@ std::optional<Collective> by_shapes(const ChromeEvent& event, Strings& strings) 
 
 std::int64_t elements_in(std::string_view shapes) { return elements_of(parse_json(shapes)); }
 
+bool is_cpu_collective(std::string_view name) {
+  return name.starts_with("gloo:") || name.starts_with("mpi:") || name.starts_with("ucc:");
+}
+
 bool calls_collective(std::string_view name) {
   // nccl: rccl: hccl: xccl:
-  return name == "record_param_comms" || (name.size() > 5 && name.substr(1, 4) == "ccl:");
+  return name == "record_param_comms" || (name.size() > 5 && name.substr(1, 4) == "ccl:") ||
+         is_cpu_collective(name);
 }
 
 std::optional<Collective> collective_in(const ChromeEvent& event, Strings& strings) {

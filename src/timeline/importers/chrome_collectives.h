@@ -14,6 +14,9 @@ namespace assay::timeline {
 // else.
 std::int64_t elements_in(std::string_view shapes);
 
+// Whether the range is a collective of a library on the CPU: "gloo:all_reduce".
+bool is_cpu_collective(std::string_view name);
+
 // Whether the event is a host call that describes the collectives of its kernels:
 // "record_param_comms", "nccl:all_reduce".
 bool calls_collective(std::string_view name);

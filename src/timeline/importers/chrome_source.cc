@@ -1,5 +1,6 @@
 #include "timeline/importers/chrome_source.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
@@ -34,6 +35,15 @@ void add_group(const json& group, Source& source) {
 }
 
 }  // namespace
+
+Result<Trace> import_profile(const std::filesystem::path& path, const ChromeDialect& dialect,
+                             const ImportOptions& options) {
+  ASSAY_TRY(Trace trace, import_chrome_trace(path, dialect, options));
+  if (!options.analysis || std::ranges::any_of(trace.tracks, &Track::gpu)) return trace;
+  ImportOptions whole = options;
+  whole.analysis = false;
+  return import_chrome_trace(path, dialect, whole);
+}
 
 Source source_in(const std::filesystem::path& path, const ChromeHeader& header) {
   Source source;

@@ -1,15 +1,20 @@
 #pragma once
 
-// Identifies the process of a trace by PyTorch's profiler.
+// Imports a profiler's trace of one process, and identifies the process.
 
 #include <filesystem>
 
 #include "timeline/importers/chrome_events.h"
+#include "timeline/importers/chrome_trace.h"
 #include "timeline/model.h"
 
 namespace assay::timeline {
 
 // Reads host, rank and process groups from the members beside the events.
 Source source_in(const std::filesystem::path& path, const ChromeHeader& header);
+
+// As import_chrome_trace(); an analysis of a trace without GPU work needs its operators, too.
+Result<Trace> import_profile(const std::filesystem::path& path, const ChromeDialect& dialect,
+                             const ImportOptions& options);
 
 }  // namespace assay::timeline

@@ -24,6 +24,9 @@ void sniff_json(const std::filesystem::path& path, Sniff& sniff) {
     if (event.phase != 0) sniff.events = true;
     if (!event.category.empty()) sniff.categories.emplace(event.category);
     if (event.name == kTrackMetadata) sniff.keys.emplace(kTrackMetadata);
+    if (event.name == "process_name" && sniff.processes.size() < kSniffedEvents) {
+      sniff.processes.emplace(event.arg(Arg::name));
+    }
     if (event.phase != 'M') ++events;
     return events < kSniffedEvents;
   });
@@ -41,8 +44,9 @@ void sniff_database(const std::filesystem::path& path, Sniff& sniff) {
 }  // namespace
 
 std::span<const Importer* const> importers() {
-  static constexpr std::array<const Importer*, 7> kAll{
-      &kNsysSqlite, &kRecording, &kFlightRecorder, &kMerged, &kPaddleProfiler, &kKineto, &kChrome};
+  static constexpr std::array<const Importer*, 8> kAll{
+      &kNsysSqlite,     &kRecording, &kFlightRecorder, &kMerged,
+      &kPaddleProfiler, &kDevices,   &kKineto,         &kChrome};
   return kAll;
 }
 
@@ -63,9 +67,9 @@ Result<Trace> import_trace(const std::filesystem::path& path, const ImportOption
     looked_for += fmt::format("\n  {}: {}", importer->format, importer->sign);
   }
   return usage_error(
-      fmt::format("{}: unknown format. assay looked for:{}\n  (for job logs use "
-                  "--log_dir; convert an .nsys-rep file with `nsys export --type sqlite`)",
-                  path.string(), looked_for));
+      fmt::format("{}: unknown format. The file seems to be {}. assay looked for:{}\n  (for job "
+                  "logs use --log_dir; convert an .nsys-rep file with `nsys export --type sqlite`)",
+                  path.string(), seems_to_be(path, found), looked_for));
 }
 
 }  // namespace assay::timeline

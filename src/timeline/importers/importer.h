@@ -24,6 +24,7 @@ struct Sniff {
   std::set<std::string> keys;        // of the top object, up to the events
   std::set<std::string> categories;  // of the first events
   std::set<std::string> tables;      // of a database
+  std::set<std::string> processes;   // names of processes, up to the first events
   bool events = false;               // has an event
 };
 
@@ -47,12 +48,16 @@ extern const Importer kMerged;
 extern const Importer kNsysSqlite;
 extern const Importer kRecording;
 extern const Importer kFlightRecorder;
+extern const Importer kDevices;
 extern const Importer kChrome;  // any other Chrome trace, such as our own merge of logs
 
 std::span<const Importer* const> importers();
 
 // Reads the evidence. An error for an unreadable file.
 Result<Sniff> sniff(const std::filesystem::path& path);
+
+// What a file that nobody recognises seems to be: "an ELF program".
+std::string seems_to_be(const std::filesystem::path& path, const Sniff& sniff);
 
 // Imports a file with the first importer that recognises it. A usage error when none does.
 Result<Trace> import_trace(const std::filesystem::path& path, const ImportOptions& options = {});

@@ -1,6 +1,7 @@
 // Imports traces of PyTorch's profiler (Kineto's Chrome export). The args of GPU work have its
 // device and stream; "ProfilerStep#N" marks steps.
 
+#include "timeline/importers/chrome_source.h"
 #include "timeline/importers/chrome_trace.h"
 #include "timeline/importers/gpu_categories.h"
 #include "timeline/importers/importer.h"
@@ -28,7 +29,7 @@ bool recognises(const Sniff& sniff) {
 Result<Trace> import(const std::filesystem::path& path, const ImportOptions& options) {
   static constexpr ChromeDialect kDialect{
       .format = "PyTorch profiler", .classify = classify, .step = step_of};
-  return import_chrome_trace(path, kDialect, options);
+  return import_profile(path, kDialect, options);
 }
 
 }  // namespace

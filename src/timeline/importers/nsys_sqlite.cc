@@ -67,6 +67,7 @@ class NsysReader {
     read_copies();
     read_calls();
     read_ranges();
+    read_diagnostics();
     report().path = path_;
     std::error_code ignored;
     report().bytes = std::filesystem::file_size(path, ignored);
@@ -74,6 +75,21 @@ class NsysReader {
   }
 
  private:
+  // Why there are no kernels, in nsys's own words.
+  void read_diagnostics() {
+    for (const char* table : {"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"}) {
+      if (tables_.contains(table)) return;
+    }
+    report().notes.emplace_back(
+        "the export has no CUDA kernels: record with `nsys profile --trace=cuda,nvtx`");
+    constexpr int kMostTexts = 5;
+    each("DIAGNOSTIC_EVENT",
+         fmt::format("SELECT DISTINCT text FROM DIAGNOSTIC_EVENT WHERE text LIKE '%CUDA%' OR text "
+                     "LIKE '%CUPTI%' LIMIT {}",
+                     kMostTexts),
+         [&](Row row) { report().notes.push_back(fmt::format("nsys: {}", row.text(0))); });
+  }
+
   using Row = const Statement&;
   FileReport& report() { return builder_.report(); }
   Strings& strings() { return builder_.trace().strings; }

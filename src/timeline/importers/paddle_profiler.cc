@@ -1,6 +1,7 @@
 // Imports traces of Paddle's profiler. Removes the durations in names ("forward[62.704 ms]");
 // "ProfileStep#N" marks steps.
 
+#include "timeline/importers/chrome_source.h"
 #include "timeline/importers/chrome_trace.h"
 #include "timeline/importers/gpu_categories.h"
 #include "timeline/importers/importer.h"
@@ -22,7 +23,7 @@ Result<Trace> import(const std::filesystem::path& path, const ImportOptions& opt
                                           .classify = classify,
                                           .step = step_of,
                                           .durations_in_names = true};
-  return import_chrome_trace(path, kDialect, options);
+  return import_profile(path, kDialect, options);
 }
 
 }  // namespace

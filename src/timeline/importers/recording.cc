@@ -276,6 +276,12 @@ class RecordingReader {
       steps_[id].begin = span.begin;
       steps_[id].end = span.end;
     }
+    // A step lasts until the next one begins: the host's time between them is part of it.
+    for (auto it = steps_.begin(); it != steps_.end(); ++it) {
+      const auto next = std::next(it);
+      if (next == steps_.end() || next->second.number != it->second.number + 1) continue;
+      it->second.end = std::max(it->second.end, next->second.begin);
+    }
   }
 
   void add_job(const Range& range, std::int32_t device, const Span& span) {

@@ -28,7 +28,8 @@ bool JsonWindow::grow() {
   // Keep at least half of the window for new bytes.
   if (buffer_.size() - kJsonPadding < 2 * left) buffer_.resize(2 * buffer_.size());
   if (filled_ && buffer_.size() < kNextWindow) buffer_.resize(kNextWindow + kJsonPadding);
-  const auto got = source_->read({buffer_.data() + left, buffer_.size() - kJsonPadding - left});
+  const std::size_t room = buffer_.size() - kJsonPadding - left;
+  const auto got = source_->read({buffer_.data() + left, room});
   std::size_t bytes = 0;
   if (!got) {
     damage_ = got.error().message;
@@ -36,7 +37,7 @@ bool JsonWindow::grow() {
     bytes = *got;
   }
   ended_ = bytes == 0;
-  filled_ = true;
+  filled_ = bytes == room;
   at_ = buffer_.data();
   end_ = at_ + left + bytes;
   std::memset(buffer_.data() + left + bytes, 0, kJsonPadding);

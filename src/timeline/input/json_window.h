@@ -52,7 +52,7 @@ class JsonWindow {
   const char* at_;
   const char* end_;
   std::uint64_t dropped_ = 0;  // bytes before the buffer
-  bool filled_ = false;        // once
+  bool filled_ = false;        // the last read filled the window
   bool ended_ = false;
   std::string damage_;
 };

@@ -1,0 +1,161 @@
+// Imports traces in which processes stand for devices: JAX's and XLA's trace.json.gz (processes
+// "/device:GPU:0" with threads "Stream #20(Compute)"), and Ascend's trace_view.json (processes
+// "Ascend Hardware" and "Communication").
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+
+#include "base/text.h"
+#include "timeline/importers/chrome_trace.h"
+#include "timeline/importers/importer.h"
+#include "timeline/writers/args_text.h"
+
+namespace assay::timeline {
+namespace {
+
+constexpr std::string_view kXla = "/device:";
+constexpr std::string_view kAscend = "Ascend Hardware";
+
+EventKind classify(const ChromeEvent& event) {
+  return event.name.starts_with("ProfilerStep#") ? EventKind::annotation : EventKind::host;
+}
+
+std::int64_t step_of(std::string_view name) { return step_number(name, "ProfilerStep#"); }
+
+// "/device:GPU:3 17" -> 3.
+std::int32_t device_number(std::string_view process) {
+  std::int32_t number = kNone;
+  const std::size_t at = process.rfind(':') + 1;
+  std::from_chars(process.data() + at, process.data() + process.size(), number);
+  return number;
+}
+
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+class Devices {
+ public:
+  Devices(Trace& trace, const KernelKinds& kinds) : trace_(trace), kinds_(kinds) {
+    for (const Track& track : trace.tracks) {
+      if (track.process.starts_with(kXla) && track.label.starts_with("Stream")) {
+        with_streams_.insert(track.process);
+      }
+    }
+  }
+
+  void find() {
+    std::map<std::int64_t, Step> steps;
+    std::vector<bool> communicates;
+    std::vector<bool> marks;
+    for (Track& track : trace_.tracks) {
+      const bool xla = track.process.starts_with(kXla);
+      communicates.push_back(!xla && carries_collectives(track));
+      marks.push_back(xla && track.label == "Steps");
+      if (communicates.back() || is_stream(track)) settle(track);
+    }
+    for (Slice& slice : trace_.slices) {
+      if (marks[slice.track]) {
+        const std::int64_t number = step_number(trace_.strings.text(slice.name), "");
+        if (number != kNone) {
+          widen(steps.try_emplace(number, Step{.number = number}).first->second, slice);
+        }
+      }
+      if (!trace_.tracks[slice.track].gpu) continue;
+      slice.kind = communicates[slice.track] ? Kind::communication : kind_of(slice.name);
+    }
+    if (steps.empty() && trace_.steps.empty()) steps = annotated_steps();
+    for (const auto& [number, step] : steps) trace_.steps.push_back(step);
+  }
+
+ private:
+  // The host's ranges by jax.profiler.StepTraceAnnotation, whose args have "step_num".
+  std::map<std::int64_t, Step> annotated_steps() {
+    constexpr std::string_view kKey = "\"step_num\":";
+    std::map<std::int64_t, Step> steps;
+    for (const Slice& slice : trace_.slices) {
+      if (trace_.tracks[slice.track].gpu) continue;
+      const std::string args = args_text(trace_, slice);
+      std::size_t at = args.find(kKey);
+      if (at == std::string::npos) continue;
+      at = args.find_first_not_of(" \"", at + kKey.size());
+      std::int64_t number = kNone;
+      if (at != std::string::npos) {
+        std::from_chars(args.data() + at, args.data() + args.size(), number);
+      }
+      if (number == kNone) continue;
+      widen(steps.try_emplace(number, Step{.number = number}).first->second, slice);
+    }
+    return steps;
+  }
+
+  // TPUs have no streams but a row of operations.
+  bool is_stream(const Track& track) const {
+    if (track.process.starts_with(kXla)) {
+      return with_streams_.contains(track.process) ? track.label.starts_with("Stream")
+                                                   : track.label == "XLA Ops";
+    }
+    return track.process.starts_with(kAscend) && track.label.starts_with("Stream");
+  }
+
+  // Rows such as "Group 0 Communication"; the rows of planes below repeat their parts.
+  static bool carries_collectives(const Track& track) {
+    return (track.process.starts_with("Communication") || track.process.starts_with("HCCL")) &&
+           has(track.label, "Communication");
+  }
+
+  static void settle(Track& track) {
+    const bool xla = track.process.starts_with(kXla);
+    track.gpu = true;
+    // A trace of Ascend's profiler is of one device, and does not number it.
+    track.device = xla ? device_number(track.process) : 0;
+    track.label = fmt::format("{} {} · {}", xla && has(track.process, "TPU") ? "TPU" : "GPU",
+                              track.device, track.label);
+  }
+
+  // Ascend's streams also show waits and notifications, which are no work.
+  Kind kind_of(StringId name) {
+    const auto [entry, is_new] = known_.try_emplace(name, Kind::other);
+    if (!is_new) return entry->second;
+    const std::string text = lowered(trace_.strings.text(name));
+    if (has(text, "event_") || has(text, "notify_") || has(text, "place_holder"))
+      return entry->second;
+    const bool copies = text.starts_with("memcpy") || text.starts_with("memset");
+    return entry->second = copies ? Kind::memory : kinds_.kind(trace_.strings.text(name));
+  }
+
+  Trace& trace_;
+  const KernelKinds& kinds_;
+  std::set<std::string> with_streams_;  // processes
+  std::map<StringId, Kind> known_;
+};
+
+bool recognises(const Sniff& sniff) {
+  return sniff.json && std::ranges::any_of(sniff.processes, [](const std::string& process) {
+           return process.starts_with(kXla) || process == kAscend;
+         });
+}
+
+Result<Trace> import(const std::filesystem::path& path, const ImportOptions& options) {
+  static constexpr ChromeDialect kDialect{.format = "JAX, XLA or Ascend profiler",
+                                          .classify = classify,
+                                          .by_track = true,
+                                          .step = step_of};
+  // The names of the processes tell what an event is; they may come after the events.
+  ImportOptions whole = options;
+  whole.analysis = false;
+  ASSAY_TRY(Trace trace, import_chrome_trace(path, kDialect, whole));
+  Devices(trace, options.kinds).find();
+  return trace;
+}
+
+}  // namespace
+
+const Importer kDevices{"JAX, XLA or Ascend profiler",
+                        "JSON with processes /device:… or Ascend Hardware", recognises, import};
+
+}  // namespace assay::timeline
