@@ -106,7 +106,7 @@ TEST(Merge, RunsWithDifferentPropertiesAreRefused) {
               HasSubstr("differ in `seed`: 1 and 2;"));
   EXPECT_THAT(refused(run_of(folder, "more", {}, {{"seed", "1"}, {"torch", "2.13"}})),
               HasSubstr("differ in `torch`: 2.13 and not set;"));
-  EXPECT_THAT(refused(folder.path() / "none"), HasSubstr("holds no run of assay"));
+  EXPECT_THAT(refused(folder.path() / "none"), HasSubstr("none does not exist"));
 }
 
 TEST(Merge, ShardsOfDifferentDivisionsAndFoldersWithARunAreRefused) {
