@@ -99,6 +99,15 @@ def test_selected_elements_do_not_move():
         assert not torch.equal(x * 1.5, torch.tensor([1.5 * v for v in x.tolist()], dtype=torch.float64))
 
 
+def test_inputs_are_filled_before_they_are_widened():
+    with FRAMEWORK.rounding(HALF_UNIT, 1):
+        filled = FRAMEWORK.empty((8,), "bfloat16")
+        assert filled.dtype == torch.bfloat16
+        assert torch.equal(
+            torch.full((8,), 0.1).double(), torch.full((8,), 0.1, dtype=torch.float32).double()
+        )
+
+
 def test_smaller_inputs_are_numbers_where_only_the_range_was_missing():
     x = torch.tensor([1e200, 2.0, 1.0, -1e300], dtype=torch.float64)
     square_less_square = lambda x: x * x * x - x * x * x + torch.sqrt(x)  # noqa: E731

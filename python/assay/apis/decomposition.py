@@ -6,7 +6,7 @@ from operator import mul
 from assay import residuals
 from assay.accommodations import follows
 from assay.laws import anything
-from assay.reference import on_cpu, torch
+from assay.reference import on_cpu, on_host, torch
 from assay.registry import api, same
 from assay.rules import Literal, constant, positive, positive_definite, symmetric
 from assay.shorthand import LINALG, PUBLIC, spread
@@ -185,15 +185,6 @@ def qr(x, mode="reduced", name=None):
     if mode == "r":
         return torch.linalg.qr(x).R
     return tuple(torch.linalg.qr(x, mode))
-
-
-def on_host(found):
-    """Residuals as tensors of the reference, because only tensors have an error bar."""
-    if torch is None:
-        return found
-    return {
-        key: torch.from_numpy(part) if hasattr(part, "__array__") else part for key, part in found.items()
-    }
 
 
 def _svd(x, found):

@@ -10,13 +10,13 @@ from typing import Any
 
 # Operations that round nothing: they select, copy or fill, or their results are exact.
 EXACT = frozenset(
-    """abs amax amin arange cat ceil clamp clamp_max clamp_min clone complex constant_pad_nd copysign
-    embedding empty_like eye fill flip floor frexp full full_like gather index index_fill index_put
-    index_select lift_fresh linspace masked_fill max maximum min minimum nan_to_num neg new_empty
-    new_full new_ones new_zeros ones ones_like relu repeat roll round scalar_tensor scatter
-    select_backward select_scatter sgn sign slice_backward slice_scatter sort stack take threshold
-    threshold_backward topk tril triu trunc unfold_backward where zeros zeros_like _to_copy
-    _unsafe_index""".split()
+    """_to_copy _unsafe_index abs amax amin arange cat ceil clamp clamp_max clamp_min clone complex
+    constant_pad_nd copysign embedding empty empty_like empty_strided eye fill flip floor frexp full
+    full_like gather index index_fill index_put index_select lift_fresh linspace masked_fill max
+    maximum min minimum nan_to_num neg new_empty new_full new_ones new_zeros ones ones_like relu
+    repeat roll round scalar_tensor scatter select_backward select_scatter sgn sign slice_backward
+    slice_scatter sort stack take threshold threshold_backward topk tril triu trunc unfold_backward
+    where zeros zeros_like""".split()
 )
 
 
@@ -33,8 +33,8 @@ def rounding(torch: Any, moved: Callable[[Any, int], Any]) -> Any:
             return False  # it would import torch._dynamo, which takes seconds
 
         def one(self, value: Any) -> Any:
-            if not isinstance(value, torch.Tensor) or not (value.is_floating_point() or value.is_complex()):
-                return value
+            if not isinstance(value, torch.Tensor) or value.dtype not in (torch.float64, torch.complex128):
+                return value  # inputs before they are widened
             self.number += 1
             return moved(value, self.number)
 
