@@ -119,13 +119,13 @@ class Beside(WideCall):
 
 
 class Rounded(Beside):
-    """Every intermediate result moves by up to half a unit. Counts where that moves the truth by more than
-    the few ulps that a result without cancellation loses."""
+    """Every intermediate result moves by up to a unit, because kernels differ by as much. Counts where that
+    moves the truth by more than the few ulps that a result without cancellation loses."""
 
     def unit(self) -> float:
-        """Half a unit of the case's coarsest dtype."""
+        """A unit in the last place of the case's coarsest dtype."""
         specs = specs_in(self.named.values())
-        return max((self.units[spec.dtype] for spec in specs if spec.dtype in WIDE), default=0.0)
+        return 2 * max((self.units[spec.dtype] for spec in specs if spec.dtype in WIDE), default=0.0)
 
     def _merged(self, right: Any, value: Any, gradients: bool) -> Any:
         if not gradients and self.job.values not in ROUNDED:

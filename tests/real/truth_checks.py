@@ -14,7 +14,7 @@ from assay.precise import precise  # noqa: E402
 from assay.spec import TensorSpec  # noqa: E402
 
 FRAMEWORK = TorchFramework()
-HALF_UNIT = 2.0**-24  # of float32
+UNIT = 2.0**-23  # of float32
 
 
 def truth_of(stem, function, values, dtype="float64", regime="wide"):
@@ -75,9 +75,9 @@ def moved_by_rounding(function, x):
     right = gradient_of(function, x)
     found = torch.zeros_like(right)
     for seed in range(4):
-        with FRAMEWORK.rounding(HALF_UNIT, 4096 * seed):
+        with FRAMEWORK.rounding(UNIT, 4096 * seed):
             value = gradient_of(function, x)
-        found = torch.maximum(found, (FRAMEWORK.cancelled(right, value, HALF_UNIT) - right).abs())
+        found = torch.maximum(found, (FRAMEWORK.cancelled(right, value, UNIT) - right).abs())
     return right, found
 
 
@@ -86,7 +86,7 @@ def test_a_gradient_that_is_zero_for_a_reason_moves_by_its_terms():
     for invariant in (torch.corrcoef, lambda x: torch.softmax(x, -1)):
         right, moved = moved_by_rounding(invariant, x)
         assert right.abs().max() < 1e-14
-        assert moved.max() > 2.0**-34  # terms are about 2^-8, in units of 2^-24
+        assert moved.max() > 2.0**-34  # terms are about 2^-8, in units of 2^-23
     # … and one without terms does not.
     right, moved = moved_by_rounding(torch.exp, x)
     assert moved.max() == 0 and right.min() > 0.7
@@ -94,13 +94,13 @@ def test_a_gradient_that_is_zero_for_a_reason_moves_by_its_terms():
 
 def test_selected_elements_do_not_move():
     x = torch.linspace(-1, 1, 9, dtype=torch.float64)
-    with FRAMEWORK.rounding(HALF_UNIT, 1):
+    with FRAMEWORK.rounding(UNIT, 1):
         assert torch.equal(torch.relu(x).flip(0)[::2].clone(), x.clamp(min=0)[torch.arange(8, -1, -2)])
         assert not torch.equal(x * 1.5, torch.tensor([1.5 * v for v in x.tolist()], dtype=torch.float64))
 
 
 def test_inputs_are_filled_before_they_are_widened():
-    with FRAMEWORK.rounding(HALF_UNIT, 1):
+    with FRAMEWORK.rounding(UNIT, 1):
         filled = FRAMEWORK.empty((8,), "bfloat16")
         assert filled.dtype == torch.bfloat16
         assert torch.equal(

@@ -1,4 +1,4 @@
-"""Monte Carlo arithmetic (Parker 1997): every result of an operation moves by up to half a unit.
+"""Monte Carlo arithmetic (Parker 1997): every result of an operation moves by up to a unit.
 
 Where terms cancel for structural reasons, as in the gradient of a function that does not change if its
 input is scaled, perturbed inputs show nothing: the truth stays 0. Perturbed intermediate results show the

@@ -14,8 +14,8 @@ from assay.wire import DTYPES
 
 # Bytes that a lane on a shared GPU may cache for its next case (kKeptBytes of src/cli/gpu_seats.cc).
 KEPT_BYTES = 1 << 29
-# A result that perturbed operations move by more half units than this is one of terms that cancel.
-CANCELLED = 8
+# A result that perturbed operations move by more units than this is one of terms that cancel.
+CANCELLED = 4
 
 
 class TorchFramework(Framework):
