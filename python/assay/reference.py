@@ -26,3 +26,12 @@ def on_cpu(function: Any, x: Any, *others: Any, **named: Any) -> Any:
     if isinstance(found, tuple):
         return tuple(moved(part, x.device) for part in found)
     return moved(found, x.device)
+
+
+def on_host(found: dict[str, Any]) -> dict[str, Any]:
+    """Arrays as tensors of the reference, because only tensors have an error bar."""
+    if torch is None:
+        return found
+    return {
+        key: torch.from_numpy(part) if hasattr(part, "__array__") else part for key, part in found.items()
+    }

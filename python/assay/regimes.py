@@ -81,6 +81,9 @@ class Traits(NamedTuple):
     direct: bool = False
     # Results are long sums that blocks add up, so their error does not grow with the terms.
     blocked: bool = False
+    # Singular values or eigenvalues (a function of the call's arguments may say): the algorithm is backward
+    # stable, so each value has the error of the largest one, which grows with the extent.
+    spectral: bool | Callable[..., bool] = False
     # Half precision is computed in float32 from the inputs to the result.
     in_float32: bool = False
     without: Mapping[str, str] = {}  # by regime: the reason why nothing is judged
@@ -185,6 +188,9 @@ FEWEST_OF_A_LONG_SUM = 4096
 # Blocks of this many terms are added one after the other. With one value everywhere the roundings of a
 # block have one direction, so its error grows with the length of the block instead of its root.
 BLOCK = FEWEST_OF_A_LONG_SUM
+# Errors of singular values, in ulps of the largest one: cuSOLVER's Jacobi method stops that early for large
+# matrices, and at this many for small ones. LAPACK's tests accept 30 times the extent.
+SPECTRAL = 4.0
 # A number of terms below one means that conditioning does not widen the bar (measure/bar.cc).
 DIRECT = 0.0
 
@@ -460,7 +466,9 @@ def bar_of(
             None if traits.coordinates is True else traits.coordinates, inputs, float(inputs.longest)
         )
     elif regime != "wide" and not alone:
-        scale = 1.0
+        spectral = traits.spectral
+        spectral = ask(spectral, inputs.named, None) if callable(spectral) else spectral
+        scale = max(SPECTRAL, math.sqrt(inputs.longest) / 2) if spectral else 1.0
     near_one = traits.near_one
     if (upstream or inputs.complex) and traits.near_one_back is not None:
         near_one = traits.near_one_back

@@ -4,12 +4,19 @@ The inputs are filled in their own dtype and then widened, which is exact. With 
 floating-point input changes by up to half a unit in its last place. No result in that dtype can be more
 precise than the change that this causes (src/measure/bar.h). Odd perturbations also move zeros, so that a
 kink at 0 shows. Perturbations 3 and 4 mirror 1 and 2, and so on, so that both sides of a kink show.
+
+Before a fault is believed, more evaluations follow, which count at some elements only:
+- with every intermediate result perturbed, where terms cancel for structural reasons;
+- under wide values with smaller inputs, where the truth is NaN because float64 overflows on the way.
 """
 
+from contextlib import nullcontext
 from typing import Any
 
+from assay import reference
 from assay.call import Call
-from assay.regimes import SAME, traits_of
+from assay.precise import precise
+from assay.regimes import SAME, specs_in, traits_of
 from assay.rules import CONSTANT, ENDS, INTEGERS, Fill, Literal
 from assay.spec import DtypeName, TensorSpec
 
@@ -33,6 +40,11 @@ HALF_UNIT = {
 # … where half precision is computed in float32: its inputs are exact, and only float32 is rounded. The bar of
 # half precision does not grow with the number of terms, so this leaves room for sums.
 IN_FLOAT32 = {"float16": 2.0**-20, "bfloat16": 2.0**-20}
+BELIEVED_FROM = 12  # perturbations that the slot asks for before it believes a fault
+ROUNDINGS = 4  # evaluations with perturbed intermediate results
+MOST_ROUNDED = 1 << 20  # elements
+# Regimes without this have exact or special outputs, which no rounding excuses.
+ROUNDED = frozenset({"usual", "wide", "layout", "constant"})
 
 
 class WideCall(Call):
@@ -46,6 +58,7 @@ class WideCall(Call):
         in_float32 = self.entry is not None and traits_of(self.entry).in_float32
         self.units = HALF_UNIT | IN_FLOAT32 if in_float32 else HALF_UNIT
         self.upstream_of = of.upstream_dtypes
+        self.found: dict[bool, dict[str, Any]] = {}  # the results, and the gradients
         self._name_arguments()
 
     def _build(self, value: Any, parameter: str, path: str) -> Any:
@@ -69,6 +82,10 @@ class WideCall(Call):
         unit = self.units[dtype] * (-1 if mirrored > 1 else 1)
         return self.framework.moved(tensor, unit, seed, zeros_too)
 
+    def _handed_over(self, leaves: list[tuple[str, Any]], gradients: bool) -> list[tuple[str, Any]]:
+        self.found[gradients] = dict(leaves)
+        return leaves
+
     def _note_overwritten(self) -> None:
         """Does nothing: this is the reference."""
 
@@ -78,12 +95,83 @@ class WideCall(Call):
         return self._moved(gradient, narrow, 512 + position, False) if self.move else gradient
 
 
+class Beside(WideCall):
+    """An evaluation that repeats the truth, except at elements where its own value shows something."""
+
+    def __init__(self, of: Call, truth: WideCall) -> None:
+        super().__init__(of, 0)
+        self.truth = truth
+
+    def _handed_over(self, leaves: list[tuple[str, Any]], gradients: bool) -> list[tuple[str, Any]]:
+        known, tensor_type = self.truth.found.get(gradients, {}), self.framework.tensor_type
+
+        def merged(path: str, value: Any) -> Any:
+            right = known.get(path)
+            alike = isinstance(value, tensor_type) and isinstance(right, tensor_type)
+            if not alike or self.framework.shape(value) != self.framework.shape(right):
+                return value
+            return self._merged(right, value, gradients)
+
+        return [(path, merged(path, value)) for path, value in leaves]
+
+    def _merged(self, right: Any, value: Any, gradients: bool) -> Any:
+        raise NotImplementedError
+
+
+class Rounded(Beside):
+    """Every intermediate result moves by up to a unit, because kernels differ by as much. Counts where that
+    moves the truth by more than the few ulps that a result without cancellation loses."""
+
+    def unit(self) -> float:
+        """A unit in the last place of the case's coarsest dtype."""
+        specs = specs_in(self.named.values())
+        return 2 * max((self.units[spec.dtype] for spec in specs if spec.dtype in WIDE), default=0.0)
+
+    def _merged(self, right: Any, value: Any, gradients: bool) -> Any:
+        if not gradients and self.job.values not in ROUNDED:
+            return right
+        return self.framework.cancelled(right, value, self.unit())
+
+
+class Smaller(Beside):
+    """The inputs have the fourth root of their magnitudes. Counts where that turns NaN into a number."""
+
+    def _as_asked(self, tensor: Any, spec: TensorSpec, fill: Any) -> Any:
+        tensor = super()._as_asked(tensor, spec, fill)
+        return self.framework.smaller(tensor) if spec.dtype in WIDE else tensor
+
+    def _merged(self, right: Any, value: Any, gradients: bool) -> Any:
+        return self.framework.without_nan(right, value)
+
+
 def evaluations(of: Call) -> list[tuple[list[Any], list[Any]]]:
     """(outputs, gradients) of the truth and of every perturbation."""
     function = of.functions.of(of.job, of.entry)
-    found = []
-    for move in range(of.job.perturbations + 1):
-        call = WideCall(of, move)
-        call.evaluate(function)
-        found.append((call.outputs, call.gradients))
-    return found
+    truth = WideCall(of, 0)
+    truth.evaluate(precise(reference.torch, of.entry, of.job, of.named, function))
+    calls = [truth]
+    for move in range(1, of.job.perturbations + 1):
+        calls.append(WideCall(of, move))
+        calls[-1].evaluate(function)
+    if of.job.perturbations >= BELIEVED_FROM and hasattr(of.framework, "rounding"):
+        calls += more(of, truth, function)
+    return [(call.outputs, call.gradients) for call in calls]
+
+
+def more(of: Call, truth: WideCall, function: Any) -> list[WideCall]:
+    """The evaluations that count at some elements only. One that fails is left out."""
+    calls: list[WideCall] = []
+    if of.job.values == "wide":
+        calls.append(Smaller(of, truth))
+    if of.elements <= MOST_ROUNDED:
+        calls += [Rounded(of, truth) for _ in range(ROUNDINGS)]
+    done = []
+    for number, call in enumerate(calls):
+        rounded = isinstance(call, Rounded)
+        try:
+            with of.framework.rounding(call.unit(), 4096 * (number + 1)) if rounded else nullcontext():
+                call.evaluate(function)
+        except Exception:  # an operation that cannot be intercepted, or a root that leaves the domain
+            continue
+        done.append(call)
+    return done

@@ -409,7 +409,7 @@ std::int64_t BatchRun::deadline_ns(std::size_t seat) {
   if (!state.at_hand) return state.since_ns + kStartLimitNs;
   const wire::JobT& job = jobs_[state.sent[*state.at_hand]];
   const std::uint64_t perturbations = job.trial.perturbations;
-  const std::uint64_t times = perturbations == 0 ? 1 : perturbations + 2;
+  const std::uint64_t times = perturbations == 0 ? 1 : 2 * perturbations;
   std::uint64_t limit_ms = std::min(std::min(job.attempt.limit_ms, kMostMs) * times, kMostMs);
   if (seat > 0 && hurries_[state.sent[*state.at_hand]]) {
     limit_ms = std::min(limit_ms, std::max(limit_ms / kHurryPart, kHurryLeastMs));

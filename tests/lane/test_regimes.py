@@ -218,3 +218,14 @@ def test_stable_sorting_meets_ties(apis):
     assert skip_of(apis["paddle.argsort"], named | {"stable": True}, "exact") is None
     assert skip_of(apis["paddle.argsort"], named, "exact").reason
     assert fill_of(apis["paddle.argsort"], "x", named, named["x"], "exact").kind == CORNERS
+
+
+def test_singular_values_have_the_error_of_the_largest(apis):
+    def scale_of(api, *shape, **named):
+        named = {"x": spec(*shape), **named}
+        return bar_of(apis[api], "usual", Inputs.of(named), 4)[1]
+
+    assert scale_of("paddle.linalg.svdvals", 4, 4) == 4
+    assert scale_of("paddle.linalg.svdvals", 512, 1024) == 16
+    assert scale_of("paddle.linalg.norm", 40, 40, p=2, axis=[0, 1]) == 4
+    assert scale_of("paddle.linalg.norm", 40, 40, p=2, axis=1) == 1  # a vector norm

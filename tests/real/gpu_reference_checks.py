@@ -55,6 +55,8 @@ def test_least_squares_by_another_driver():
         on_gpu([[2.0, 0.0], [0.0, 4.0]]), on_gpu([[2.0], [2.0]]), None, "gelsd"
     )
     assert found[0].flatten().tolist() == [1.0, 0.5]
+    on_the_cpu = reference("paddle.linalg.lstsq")(torch.eye(2), torch.ones(2, 1), None, "gelsd")
+    assert found[2].dtype == on_the_cpu[2].dtype
 
 
 def test_copysign_of_what_has_no_sign():

@@ -3,11 +3,14 @@
 import math
 from functools import reduce
 
+from assay import orders
 from assay.accommodations import avoids, follows
-from assay.reference import torch
+from assay.orders import np
+from assay.reference import on_host, torch
 from assay.regimes import FEW_TERMS, POSITIVE
 from assay.registry import api, same
 from assay.rules import MAGNITUDES, Fill, halves, integers, positive, uniform
+from assay.shared import MOST_ELEMENTS
 from assay.shorthand import FACTORS, IN_PLACE, METHOD_IN_PLACE, PUBLIC, edges, special, spread
 from assay.spec import FLOATING, INTEGER, TensorSpec
 
@@ -59,7 +62,6 @@ def as_divisors(*parameters):
 
 WHOLE = INTEGER | {"bool"}
 BETWEEN = {"infinity": "the result between two infinities depends on the formula"}
-LOST = "a quotient with more digits than the dtype holds has no defined remainder"
 DIVIDEND = uniform(-20, 20)
 BASE = positive(0.5, 2)
 
@@ -113,7 +115,6 @@ def rtruediv(x, y):
     "paddle.Tensor.__floordiv__",
     x=DIVIDEND,
     y=divisor,
-    undefined={"wide": LOST},
     regimes=as_divisors("y"),
 )
 def floor_divide(x, y, name=None, *, out=None):
@@ -121,26 +122,68 @@ def floor_divide(x, y, name=None, *, out=None):
     return torch.floor_divide(*map(constant, together(x, y)))
 
 
-@api("paddle.Tensor.__rfloordiv__", x=divisor, undefined={"wide": LOST}, regimes=as_divisors("x"))
+LOST = (
+    "a quotient with more digits than the dtype holds has no defined remainder, and the dividend is changed"
+)
+LOST_FROM = 2.0**22
+DEFINED_TO = 2.0**9
+
+
+def left_over(found, x, y, expected=False):
+    """The remainder; for some quotients that are too large only what holds for all: it is a number not beyond
+    the divisor and has its sign. `expected`: state that, because PyTorch's own is NaN if the quotient
+    overflows."""
+    if not hasattr(found, "detach") or not found.ndim or "float" not in str(found.dtype):
+        return found
+    if math.prod(found.shape) > MOST_ELEMENTS:
+        return found
+    rest, dividend, over = (
+        orders.array_of(part) if hasattr(part, "detach") else part for part in (found, x, y)
+    )
+    with np.errstate(all="ignore"):
+        quotient = np.abs(np.where(over == 0, 0.0, np.divide(dividend, over, dtype="float64")))
+        finite = np.isfinite(dividend).all() and np.isfinite(over).all()
+        if not finite or not (quotient > LOST_FROM).any():
+            return found
+        small = quotient < DEFINED_TO
+        kept = (np.abs(rest) <= np.abs(over)) & (rest * np.sign(over) >= 0)
+    parts = {"within the divisor": expected or bool(np.where(np.asarray(over) == 0, True, kept).all())}
+    if "bfloat16" not in str(found.dtype):
+        parts["of small quotients"] = np.where(small, rest, 0).astype(rest.dtype)
+    return on_host(parts)
+
+
+@api("paddle.Tensor.__rfloordiv__", x=divisor, regimes=as_divisors("x"))
 def rfloordiv(x, y):
-    return y // x
+    return constant(y) // constant(x)
+
+
+REMAINDER = {"x": DIVIDEND, "y": divisor, "regimes": as_divisors("y")}
+
+
+@api(*spread("remainder mod floor_mod", *IN_PLACE), undefined={"wide": LOST}, **REMAINDER)
+@api(
+    *spread("remainder mod floor_mod", *PUBLIC),
+    "paddle.Tensor.__mod__",
+    shown=lambda found, given: left_over(found, given["x"], given["y"]),
+    **REMAINDER,
+)
+def remainder(x, y, name=None, *, out=None):
+    return left_over(torch.remainder(*together(x, y)), x, y, expected=True)
 
 
 @api(
-    *spread("remainder mod floor_mod", *PUBLIC, *IN_PLACE),
-    "paddle.Tensor.__mod__",
-    x=DIVIDEND,
-    y=divisor,
-    undefined={"wide": LOST},
-    regimes=as_divisors("y"),
+    "paddle.Tensor.__rmod__",
+    x=divisor,
+    y=DIVIDEND,
+    regimes=as_divisors("x"),
+    shown=lambda found, given: left_over(found, given["y"], given["x"]),
 )
-def remainder(x, y, name=None, *, out=None):
-    return torch.remainder(*together(x, y))
-
-
-@api("paddle.Tensor.__rmod__", x=divisor, y=DIVIDEND, undefined={"wide": LOST}, regimes=as_divisors("x"))
 def rmod(x, y):
-    return torch.remainder(y, x)
+    y = (
+        y if isinstance(y, torch.Tensor) else torch.full_like(x, y)
+    )  # torch.remainder(number, x) has no gradient
+    return left_over(torch.remainder(y, x), y, x, expected=True)
 
 
 def base_of(x, y):

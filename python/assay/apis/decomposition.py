@@ -6,7 +6,7 @@ from operator import mul
 from assay import residuals
 from assay.accommodations import follows
 from assay.laws import anything
-from assay.reference import on_cpu, torch
+from assay.reference import on_cpu, on_host, torch
 from assay.registry import api, same
 from assay.rules import Literal, constant, positive, positive_definite, symmetric
 from assay.shorthand import LINALG, PUBLIC, spread
@@ -14,6 +14,8 @@ from assay.shorthand import LINALG, PUBLIC, spread
 # The largest numbers of elements that rules list one by one.
 MANY = 1 << 20
 SMALL = 1 << 12
+
+SPECTRAL = {"spectral": True}
 
 
 def invertible(this):
@@ -137,7 +139,7 @@ def matrix_power(x, n, name=None):
     return torch.linalg.matrix_power(x, n)
 
 
-@api(*spread("cond", *LINALG), x=lopsided)
+@api(*spread("cond", *LINALG), x=lopsided, traits={"spectral": lambda p=None: p in (None, 2, -2, "nuc")})
 def cond(x, p=None, name=None):
     """PyTorch's function is not differentiable for every p; it is used for empty matrices only."""
     if p not in (None, 2, -2) and x.shape[-1] != x.shape[-2]:
@@ -185,26 +187,17 @@ def qr(x, mode="reduced", name=None):
     return tuple(torch.linalg.qr(x, mode))
 
 
-def on_host(found):
-    """Residuals as tensors of the reference, because only tensors have an error bar."""
-    if torch is None:
-        return found
-    return {
-        key: torch.from_numpy(part) if hasattr(part, "__array__") else part for key, part in found.items()
-    }
-
-
 def _svd(x, found):
     u, values, vh = found
     return {"values": values, "factors": on_host(residuals.of_svd(x, u, values, vh))}
 
 
-@api("paddle.linalg.svd", grad=False, shown=lambda found, given: _svd(given["x"], found))
+@api("paddle.linalg.svd", grad=False, traits=SPECTRAL, shown=lambda found, given: _svd(given["x"], found))
 def svd(x, full_matrices=False, name=None, *, out=None):
     return _svd(x, torch.linalg.svd(x, full_matrices=full_matrices))
 
 
-same("x, name=None", "paddle.linalg.svdvals", home="torch.linalg")
+same("x, name=None", "paddle.linalg.svdvals", home="torch.linalg", traits=SPECTRAL)
 
 
 def parts_of(x, q):
@@ -277,6 +270,7 @@ def _svd_lowrank(given, found):
     grad=False,
     x=low_rank,
     M=of_the_same_rank,
+    traits=SPECTRAL,
     shown=lambda found, given: _svd_lowrank(given, found),
 )
 def svd_lowrank(x, q=None, niter=2, M=None, name=None):
@@ -296,6 +290,7 @@ def principal_parts(x, found, q=None, center=True, whole=True):
     *spread("pca_lowrank", *LINALG),
     grad=False,
     x=low_rank,
+    traits=SPECTRAL,
     shown=lambda found, given: principal_parts(given["x"], found, given.get("q"), given.get("center", True)),
 )
 def pca_lowrank(x, q=None, center=True, niter=2, name=None):
@@ -319,13 +314,14 @@ def _eigh(x, found, lower):
     "paddle.linalg.eigh",
     x=mirrored,
     grad=False,
+    traits=SPECTRAL,
     shown=lambda found, given: _eigh(given["x"], found, given.get("UPLO", "L") == "L"),
 )
 def eigh(x, UPLO="L", name=None):
     return _eigh(x, torch.linalg.eigh(x, UPLO), UPLO == "L")
 
 
-same('x, UPLO="L", name=None', *spread("eigvalsh", *LINALG), home="torch.linalg", x=mirrored)
+same('x, UPLO="L", name=None', *spread("eigvalsh", *LINALG), home="torch.linalg", x=mirrored, traits=SPECTRAL)
 
 
 def _eig(x, found):
@@ -338,13 +334,21 @@ def _eig(x, found):
     *spread("eig", *LINALG),
     equal=("sorted", "value"),
     grad=False,
+    traits=SPECTRAL,
     shown=lambda found, given: _eig(given["x"], found),
 )
 def eig(x, name=None):
     return _eig(x, torch.linalg.eig(x))
 
 
-same("x, name=None", *spread("eigvals", *LINALG), home="torch.linalg", equal="sorted", grad=False)
+same(
+    "x, name=None",
+    *spread("eigvals", *LINALG),
+    home="torch.linalg",
+    equal="sorted",
+    grad=False,
+    traits=SPECTRAL,
+)
 
 
 @api(*spread("lu", *LINALG))
@@ -366,11 +370,17 @@ def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None):
     return tuple(torch.lu_unpack(x, y, unpack_ludata, unpack_pivots))
 
 
+def in_int64(rank):
+    """A tensor of either framework."""
+    return rank.long() if hasattr(rank, "long") else rank.astype("int64")
+
+
 @api(
     *spread("lstsq", *LINALG),
     x=invertible,
     grad=False,
-    accommodates=follows("the rank is int32 on the CPU; PyTorch returns int64"),
+    shown=lambda found, given: (*found[:2], in_int64(found[2]), found[3]),
+    accommodates=follows("the dtype of the rank, which depends on the device, is not compared"),
 )
 def lstsq(x, y, rcond=None, driver=None, name=None):
     """PyTorch returns no residuals for underdetermined systems."""
@@ -380,7 +390,7 @@ def lstsq(x, y, rcond=None, driver=None, name=None):
     solution, residuals, rank, values = solve(x, y, rcond=rcond, driver=driver)
     if residuals.numel():
         residuals = torch.sum((x @ solution - y).abs() ** 2, -2)
-    return solution, residuals, rank if driver == "gels" or x.is_cuda else rank.int(), values
+    return solution, residuals, in_int64(rank), values
 
 
 same("x, tau, name=None", *spread("householder_product", *LINALG), home="torch.linalg")

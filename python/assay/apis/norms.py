@@ -17,13 +17,13 @@ def vector_norm(x, p=2.0, axis=None, keepdim=False, name=None, *, dtype=None, ou
     return torch.linalg.vector_norm(x, p, axes_of(x, axis), keepdim, dtype=as_dtype(dtype))
 
 
+def _spectral(p, axes):
+    """Whether the norm is one of singular values."""
+    return p == "nuc" or p in (2, -2) and isinstance(axes, list | tuple) and len(axes) == 2
+
+
 def _refused(p, axes):
-    matrix = isinstance(axes, list | tuple) and len(axes) == 2
-    return (
-        "an SVD of a matrix with NaN or infinity may raise an error"
-        if p == "nuc" or p in (2, -2) and matrix
-        else None
-    )
+    return "an SVD of a matrix with NaN or infinity may raise an error" if _spectral(p, axes) else None
 
 
 # LAPACK raises an error there; GPU libraries may not.
@@ -31,12 +31,16 @@ OF_MATRIX = dict.fromkeys(FORWARD_ONLY, lambda p="fro", axis=(-2, -1): _refused(
 OF_EITHER = dict.fromkeys(FORWARD_ONLY, lambda p=None, axis=None: _refused(p, axis))
 
 
-@api("paddle.linalg.matrix_norm", traits=ROWS, undefined=OF_MATRIX)
+OF_A_MATRIX = ROWS | {"spectral": lambda p="fro", axis=(-2, -1): _spectral(p, axis)}
+OF_ANY = ROWS | {"spectral": lambda p=None, axis=None: _spectral(p, axis)}
+
+
+@api("paddle.linalg.matrix_norm", traits=OF_A_MATRIX, undefined=OF_MATRIX)
 def matrix_norm(x, p="fro", axis=(-2, -1), keepdim=False, name=None):
     return in_float32(lambda x: torch.linalg.matrix_norm(x, p, tuple(axis), keepdim), x)
 
 
-@api(*spread("norm", *PUBLIC), "paddle.linalg.norm", traits=ROWS, undefined=OF_EITHER)
+@api(*spread("norm", *PUBLIC), "paddle.linalg.norm", traits=OF_ANY, undefined=OF_EITHER)
 def norm(x, p=None, axis=None, keepdim=False, out=None, dtype=None, name=None):
     """A matrix norm for two axes or p="nuc", else a vector norm; over all elements without an axis."""
     axes = as_axes(axis)

@@ -2,8 +2,9 @@
 
 import math
 
+from assay import orders
 from assay.arguments import as_dtype, as_int
-from assay.reference import on_cpu, torch
+from assay.reference import on_cpu, on_host, torch
 from assay.regimes import TRAITS
 from assay.registry import api
 from assay.residuals import pointed_at
@@ -32,9 +33,43 @@ LAST = no_ties(-1)
 ALL = no_ties(())
 
 
+# Only gradients of equal elements are not specified.
+CONSISTENT = {"without": {"exact": TRAITS["sorting"].without["exact"]}}
+
+
 def extent(x, axis=None):
     """The extent of the searched axis, the last one by default."""
     return x.shape[-1 if axis is None else axis] if x.shape else 1
+
+
+def _along(given, otherwise=-1):
+    """The axis of a call, as an integer or None."""
+    axis = given.get("axis", given.get("dim"))
+    return otherwise if axis is None else int(axis)
+
+
+def _consistent(found, x, axis, **more):
+    """`found`, a result or (values, indices), or what can be compared of it if x has NaN or infinity."""
+    array = orders.special(x)
+    if array is None:
+        return found
+    parts = found if isinstance(found, tuple | list) else (found,)
+    arrays = [orders.array_of(part) for part in parts]
+    if len(arrays) > 1:
+        named = dict(zip(("values", "index"), arrays, strict=True))
+    else:
+        named = {"index" if "int" in str(parts[0].dtype) else "values": arrays[0]}
+    return on_host(orders.shown(array, axis if array.ndim else None, **named, **more))
+
+
+def _extreme(name, index, x, axis):
+    array = orders.special(x)
+    if array is None:
+        return index
+    flat = x.reshape([-1]) if axis is None else x
+    own = (flat.max if name == "argmax" else flat.min)(0 if axis is None or not x.ndim else axis)
+    own = own[0] if isinstance(own, tuple) else own
+    return on_host(orders.extreme(array, axis, orders.array_of(index), own))
 
 
 def _extreme_index(name):
@@ -43,43 +78,77 @@ def _extreme_index(name):
         x=ALL,
         axis=integers(0, 1),
         signature="x, axis=None, keepdim=False, dtype='int64', name=None",
+        shown=lambda found, given: _extreme(name, found, given["x"], _along(given, None)),
+        traits=CONSISTENT,
     )
     def call(x, axis, keepdim, dtype):
-        index = getattr(torch, name)(x, None if axis is None else as_int(axis), keepdim=bool(keepdim))
-        return index.to(as_dtype(dtype))
+        axis = None if axis is None else as_int(axis)
+        index = getattr(torch, name)(x, axis, keepdim=bool(keepdim))
+        return _extreme(name, index.to(as_dtype(dtype)), x, axis)
 
 
 _extreme_index("argmax")
 _extreme_index("argmin")
 
 
-@api(*spread("topk", *PUBLIC), x=LAST, k=integers(1, lambda x, axis=None: extent(x, axis) + 1))
+def _topk(found, x, axis, largest):
+    return _consistent(tuple(found), x, axis, descending=largest)
+
+
+@api(
+    *spread("topk", *PUBLIC),
+    x=LAST,
+    k=integers(1, lambda x, axis=None: extent(x, axis) + 1),
+    traits=CONSISTENT,
+    shown=lambda found, given: _topk(found, given["x"], _along(given), given.get("largest", True)),
+)
 def topk(x, k, axis=None, largest=True, sorted=True, name=None, *, out=None):
-    return tuple(torch.topk(x, as_int(k), -1 if axis is None else axis, largest, sorted=True))
+    axis = -1 if axis is None else axis
+    return _topk(torch.topk(x, as_int(k), axis, largest, sorted=True), x, axis, largest)
 
 
 # With stable=True the order of equal elements is specified.
 STABLE = {"exact": lambda stable=False: None if stable else TRAITS["sorting"].without["exact"]}
 
 
-@api(*spread("sort", *PUBLIC), x=LAST, undefined=STABLE)
+def _sorted(found, given):
+    x = given["x"] if "x" in given else given["input"]
+    axis = _along(given, -1 if "x" in given else 0)
+    return _consistent(found, x, axis, descending=given.get("descending", False), whole=True)
+
+
+@api(
+    *spread("sort", *PUBLIC),
+    x=LAST,
+    undefined=STABLE,
+    traits=CONSISTENT,
+    shown=_sorted,
+)
 def sort(x, axis=-1, descending=False, stable=False, name=None):
-    return torch.sort(x, dim=axis, descending=descending, stable=True).values
+    values = torch.sort(x, dim=axis, descending=descending, stable=True).values
+    return _sorted(values, {"x": x, "axis": axis, "descending": descending})
 
 
-@api(*spread("msort", *PUBLIC), input=no_ties(0))
+@api(*spread("msort", *PUBLIC), input=no_ties(0), traits=CONSISTENT, shown=_sorted)
 def msort(input, *, out=None):
-    return torch.sort(input, dim=0, stable=True).values
+    return _sorted(torch.sort(input, dim=0, stable=True).values, {"input": input})
 
 
-@api(*spread("argsort", *PUBLIC), x=LAST, undefined=STABLE)
+@api(*spread("argsort", *PUBLIC), x=LAST, undefined=STABLE, traits=CONSISTENT, shown=_sorted)
 def argsort(x, axis=-1, descending=False, stable=False, name=None):
-    return torch.sort(x, dim=axis, descending=descending, stable=True).indices
+    indices = torch.sort(x, dim=axis, descending=descending, stable=True).indices
+    return _sorted(indices, {"x": x, "axis": axis, "descending": descending})
 
 
-@api(*spread("kthvalue", *PUBLIC), x=LAST)
+@api(
+    *spread("kthvalue", *PUBLIC),
+    x=LAST,
+    traits=CONSISTENT,
+    shown=lambda found, given: _consistent(tuple(found), given["x"], _along(given)),
+)
 def kthvalue(x, k, axis=None, keepdim=False, name=None):
-    return tuple(torch.kthvalue(x, k, -1 if axis is None else axis, keepdim))
+    axis = -1 if axis is None else axis
+    return _consistent(tuple(torch.kthvalue(x, k, axis, keepdim)), x, axis)
 
 
 @api(

@@ -39,9 +39,12 @@ class Framework(ABC):
         compiled(function, api)      a function that runs an API's function as a static graph
         stopwatch()                  the device's clock (assay.frameworks.stopwatch), or None on the CPU
         warm()                       runs on a GPU what slows down a first case, in a spare lane
-        (assay.spares) adopt(capsule)               a tensor from a DLPack capsule, without a copy
-        widened(tensor, dtype)       the tensor in a wider dtype; for a reference lane moved(tensor, unit,
-        seed, zeros_too)  the perturbed tensor; for a reference lane
+                                     (assay.spares)
+        adopt(capsule)               a tensor from a DLPack capsule, without a copy
+        widened(tensor, dtype)       the tensor in a wider dtype; for a reference lane
+        moved(tensor, unit, seed, zeros_too)  the perturbed tensor; for a reference lane
+        rounding(unit, seed)         a context with perturbed operations; for a reference lane, with
+                                     cancelled(), smaller() and without_nan() (assay.truth)
     The cold fork server calls devices() and notes(). A case that needs a missing method is skipped. If
     `has_gradients` is False, only results are compared.
     """

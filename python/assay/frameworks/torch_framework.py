@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from assay.frameworks import Dense, Framework, look_up
+from assay.frameworks.rounding import rounding
 from assay.frameworks.stopwatch import Stopwatch
 from assay.sparse import Sparse, places
 from assay.spec import TensorSpec
@@ -13,6 +14,8 @@ from assay.wire import DTYPES
 
 # Bytes that a lane on a shared GPU may cache for its next case (kKeptBytes of src/cli/gpu_seats.cc).
 KEPT_BYTES = 1 << 29
+# A result that perturbed operations move by more units than this is one of terms that cancel.
+CANCELLED = 4
 
 
 class TorchFramework(Framework):
@@ -146,6 +149,26 @@ class TorchFramework(Framework):
         shift = (draws + torch.copysign(torch.full_like(draws, 0.5), draws)) * unit
         moved = tensor * (1 + shift)
         return torch.where(tensor == 0, shift.to(tensor.dtype), moved) if zeros_too else moved
+
+    def rounding(self, unit: float, seed: int) -> Any:
+        """A context in which the result of every operation is perturbed."""
+        return rounding(self.torch, lambda tensor, number: self.moved(tensor, unit, seed + number, False))
+
+    def cancelled(self, right: Any, value: Any, unit: float) -> Any:
+        """`value` where it is farther from `right` than a result without cancellation, else `right`."""
+        right, value = right.detach(), value.detach()
+        if not (right.is_floating_point() or right.is_complex()):
+            return right
+        return self.torch.where((value - right).abs() > CANCELLED * unit * right.abs(), value, right)
+
+    def smaller(self, tensor: Any) -> Any:
+        """The fourth root of each magnitude, with the element's sign or angle."""
+        return self.torch.sgn(tensor) * tensor.abs().sqrt().sqrt()
+
+    def without_nan(self, right: Any, value: Any) -> Any:
+        """`value` where it is finite and `right` is NaN, else `right`."""
+        right, value = right.detach(), value.detach()
+        return self.torch.where(self.torch.isnan(right) & self.torch.isfinite(value), value, right)
 
     def differentiable(self, tensor: Any) -> bool:
         """Whether the tensor requires a gradient."""
