@@ -83,7 +83,6 @@ class Call(CaseInputs):
     leaves: Sequence[tuple[str, Any]] = ()
     overwritten: Sequence[str] = ()
     planted = ""  # description of the planted fault (assay.mutation)
-    foreseen = False  # the caller has answered trials that need no run
 
     def __init__(
         self, framework: Framework, native: Any, functions: Functions, hand_over: HandOver, job: Job
@@ -123,7 +122,7 @@ class Call(CaseInputs):
         self._name_arguments()
         if entry is not None and job.lane.reference_functions and (reason := ignored_by(entry, self.named)):
             raise Stop(UNSUPPORTED, reason)
-        skip = None if self.foreseen else skip_of(entry, self.named, job.values)
+        skip = skip_of(entry, self.named, job.values)
         if skip is not None:
             raise Stop(SKIPPED, skip.reason)
         return self.functions.of(job, entry)

@@ -8,13 +8,11 @@ from typing import Any
 
 from assay.call import STAGE_INDEX, Call, Functions
 from assay.dump import Dump
-from assay.execution import Execution
 from assay.frameworks import Framework
 from assay.handover import HandOver
 from assay.inputs import GIANT, LARGE_INPUT, is_large
 from assay.orphans import Leaks
-from assay.regimes import REGIMES, USUAL, Tensors, skip_of, specs_in
-from assay.registry import REGISTRY
+from assay.regimes import USUAL, specs_in
 from assay.sanitizer import Sanitizer
 from assay.spec import FLOATING
 from assay.truth import evaluations
@@ -24,7 +22,6 @@ from assay.wire import (
     OUT_OF_MEMORY,
     RAISED,
     SANITIZER,
-    SKIPPED,
     STAGES,
     UNSUPPORTED,
     Job,
@@ -51,7 +48,6 @@ class Lane:
         self.of_batch: tuple[Any, dict[Any, Any]] = (None, {})
         # Id and ending of the last case under usual values.
         self.usual: tuple[int, int, str, str] = (0, OK, "", "")
-        self.foreseen = 0  # id of the case whose needless trials native answers
         self.timed: Call | None = None  # the timed case, from its first turn on
 
     def serve(self) -> None:
@@ -94,37 +90,7 @@ class Lane:
             self.native.reply(*first, again)
         except Exception as error:  # a result that fits no reply, such as text that is not UTF-8
             self.native.reply(RAISED, "copy", describe_error(error), [], [], False, first[6], [], [])
-        else:
-            self._foresee(job, functions.execution)
         return self.elements
-
-    def _foresee(self, job: Job, execution: Execution) -> None:
-        """Registers the results of trials that need no run, after the trial under usual values. Native then
-        answers their jobs by itself."""
-        plain = job.values == USUAL and not (
-            job.mutant or job.perturbations or execution.timed or job.lane.dump_dir
-        )
-        if not plain or job.settings.values == USUAL:
-            return
-        _, *as_usual = self.usual
-        answers = {}
-        entry = REGISTRY.get(job.api)
-        tensors = Tensors(entry, self.named)
-        for values in REGIMES[1:]:
-            if ends_all(*as_usual[:2]):
-                answer = as_usual
-            else:
-                try:
-                    skip = skip_of(entry, self.named, values, tensors)
-                except Exception:
-                    return  # the job itself will raise it
-                if skip is None:
-                    continue
-                answer = SKIPPED, "build", skip.reason
-            run = (*answer, [], [], False, NO_TIMES, [], [])
-            answers[values] = (*run, [run] * (execution.runs - 1))
-        self.native.foresee(job.id, answers)
-        self.foreseen = job.id
 
     def _once(self, job: Job, functions: Functions, run: int) -> tuple[Any, ...]:
         """The arguments of native.reply() for one run of a case. Frees the case's memory, which is not
@@ -141,7 +107,6 @@ class Lane:
     def _attempt(self, job: Job, functions: Functions, run: int) -> tuple[Any, ...]:
         call = self._timed_call(job, functions) if functions.execution.timed else self._call(job, functions)
         status, phase, message = OK, "", ""
-        call.foreseen = self.foreseen == job.id
         usual = job.values == USUAL and not job.mutant
         try:
             if not usual and self.usual[0] == job.id and ends_all(*self.usual[1:3]):

@@ -169,7 +169,6 @@ PyObject* job_to_python(ModuleState& state) {
   const wire::Batch& batch = state.channel->batch();
   const wire::Job& job = state.channel->job();
   const std::uint64_t id = job.test_case()->id();
-  if (id != state.foreseen_id) state.foreseen = nullptr;
   if (const auto parsed = parse_case(job.test_case()->text()->string_view(), state.parsed);
       !parsed) {
     return raise(Error{"the slot sent a case that does not parse: " + parsed.error().message});
@@ -333,17 +332,6 @@ PyObject* reply(PyObject* module, PyObject* arguments) {
   return answer_job(state, arguments) ? none() : nullptr;
 }
 
-// The arguments of reply() that the lane has registered for this job with foresee(); null: none.
-PyObject* foreseen_answer(const ModuleState& state) {
-  const wire::Job& job = state.channel->job();
-  if (!state.foreseen || job.test_case()->id() != state.foreseen_id ||
-      !mutant_of(*job.trial()).empty()) {
-    return nullptr;
-  }
-  const Ref values = to_python(job.trial()->values()->string_view());
-  return values ? PyDict_GetItemWithError(state.foreseen.get(), values.get()) : nullptr;
-}
-
 void begin_job(ModuleState& state) {
   const Channel& channel = *state.channel;
   state.stages.begin();
@@ -361,37 +349,19 @@ void begin_job(ModuleState& state) {
 }
 
 // next() -> the fields of assay.wire.Job. () if the lane shall only release lent results; None when
-// the slot has closed the channel. Answers jobs itself if foresee() has their results.
+// the slot has closed the channel.
 PyObject* next_job(PyObject* module, PyObject*) {
   ModuleState& state = state_of(module);
   if (!state.channel) return raise(Error{"no channel is open"});
-  while (true) {
-    const auto received = state.channel->next();
-    if (!received) return raise(received.error());
-    if (*received == Channel::Received::closed) return none();
-    if (*received == Channel::Received::let_go) {
-      state.device->end_sharing();
-      return PyTuple_New(0);
-    }
-    begin_job(state);
-    PyObject* const answer = foreseen_answer(state);
-    if (answer == nullptr) return PyErr_Occurred() == nullptr ? job_to_python(state) : nullptr;
-    state.fillings.resize(state.parsed.tensor_count());
-    if (!answer_job(state, answer)) return nullptr;
+  const auto received = state.channel->next();
+  if (!received) return raise(received.error());
+  if (*received == Channel::Received::closed) return none();
+  if (*received == Channel::Received::let_go) {
+    state.device->end_sharing();
+    return PyTuple_New(0);
   }
-}
-
-// foresee(id, answers): registers the results of trials of this case that need no run: by value
-// regime, the arguments of reply(). Holds until the next case.
-PyObject* foresee(PyObject* module, PyObject* arguments) {
-  unsigned long long id = 0;
-  PyObject* answers = nullptr;
-  if (!PyArg_ParseTuple(arguments, "KO", &id, &answers)) return nullptr;
-  if (!PyDict_Check(answers)) return raise(Error{"foresee: no dict of answers"});
-  ModuleState& state = state_of(module);
-  state.foreseen_id = id;
-  state.foreseen = borrowed(answers);
-  return none();
+  begin_job(state);
+  return job_to_python(state);
 }
 
 int execute(PyObject* module) {
@@ -412,12 +382,11 @@ void release(void* module) {
 // CPython's ABI needs mutable tables, because it fills them in.
 PyMODINIT_FUNC PyInit_assay_native() {
   namespace n = assay::native;
-  static std::array<PyMethodDef, 20> methods{{
+  static std::array<PyMethodDef, 19> methods{{
       {"die_with_parent", n::die_with_parent, METH_VARARGS, nullptr},
       {"prepare", n::prepare_device, METH_VARARGS, nullptr},
       {"open", n::open_channel, METH_VARARGS, nullptr},
       {"next", n::next_job, METH_NOARGS, nullptr},
-      {"foresee", n::foresee, METH_VARARGS, nullptr},
       {"fill", n::fill_tensor, METH_VARARGS, nullptr},
       {"fill_literal", n::fill_literal, METH_VARARGS, nullptr},
       {"fill_shared", n::fill_shared, METH_VARARGS, nullptr},

@@ -43,9 +43,6 @@ struct ModuleState {
   MemoryWatch memory;
   Ref settings;  // of the batch
   Ref lane;      // its LaneSpec
-  // Results of this case under other value regimes, by name: the arguments of reply().
-  std::uint64_t foreseen_id = 0;
-  Ref foreseen;
   // The device of the tensors. Before a channel is open, and in lanes on the CPU, it is the host.
   std::shared_ptr<Device> device{std::shared_ptr<Device>(), &host_device()};
   std::deque<std::uint64_t> checksums;  // of kept replies, and of the running job

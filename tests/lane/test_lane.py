@@ -11,9 +11,7 @@ from assay.frameworks import look_up
 from assay.lane import describe_error
 from assay.laws import either, kept
 from assay.names import callable_name, public_name
-from assay.regimes import REGIMES, TRAITS
 from assay.registry import DUNDERS
-from assay.spec import TensorSpec
 from assay.wire import Stop
 
 
@@ -136,64 +134,3 @@ def test_no_dunder_reaches_beyond_arithmetic():
         "init",
     ):
         assert f"__{name}__" not in DUNDERS
-
-
-class Foreseeing:
-    """The native module as far as a lane tells it what a case comes to."""
-
-    LEND_FROM = 1 << 20
-
-    def __init__(self):
-        self.told = {}
-
-    def foresee(self, case, answers):
-        self.told[case] = answers
-
-
-def foreseen(apis, api, shape, values="usual", ended=(wire.OK, "", ""), runs=1, **fields):
-    """What a lane tells of a case that has ended so: for each kind of values the status and the message."""
-    native = Foreseeing()
-    served = lane.Lane(None, native)
-    served.usual = (5, *ended)
-    served.named = {"x": TensorSpec(shape, "float32", 0)}
-    job = types.SimpleNamespace(
-        id=5, api=api, values=values, mutant="", perturbations=0, settings=types.SimpleNamespace(values=""),
-        lane=types.SimpleNamespace(dump_dir=""),
-    )  # fmt: skip
-    job.__dict__.update(fields)
-    served._foresee(job, types.SimpleNamespace(timed=False, runs=runs))
-    assert served.foreseen == (5 if native.told else 0)
-    return native.told.get(5)
-
-
-def test_a_lane_foresees_the_values_under_which_nothing_is_run(apis):
-    told = foreseen(apis, "paddle.abs", (3,))
-    assert {values: answer[:3] for values, answer in told.items()} == {
-        "bulk": (wire.SKIPPED, "build", TRAITS["unary"].without["bulk"]),
-        "constant": (wire.SKIPPED, "build", ""),
-    }
-    assert "layout" in foreseen(apis, "paddle.abs", (1,))
-    for answer in foreseen(apis, "paddle.abs", (3,), runs=2).values():
-        assert answer[-1] == [answer[:-1]] and len(answer[:-1]) == 9
-
-
-def test_a_case_without_a_result_ends_so_under_all_values(apis):
-    ended = (wire.NO_KERNEL, "forward", "no kernel")
-    told = foreseen(apis, "paddle.abs", (3,), ended=ended)
-    assert {values: answer[:3] for values, answer in told.items()} == dict.fromkeys(REGIMES[1:], ended)
-    only_gradients = foreseen(apis, "paddle.abs", (3,), ended=(wire.NO_KERNEL, "backward", "no kernel"))
-    assert list(only_gradients) == ["bulk", "constant"]
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"values": "wide"},
-        {"mutant": "sign"},
-        {"perturbations": 2},
-        {"settings": types.SimpleNamespace(values="usual")},
-        {"lane": types.SimpleNamespace(dump_dir="somewhere")},
-    ],
-)
-def test_nothing_else_is_foreseen(apis, other):
-    assert foreseen(apis, "paddle.abs", (3,), **other) is None

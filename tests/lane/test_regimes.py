@@ -229,3 +229,16 @@ def test_singular_values_have_the_error_of_the_largest(apis):
     assert scale_of("paddle.linalg.svdvals", 512, 1024) == 16
     assert scale_of("paddle.linalg.norm", 40, 40, p=2, axis=[0, 1]) == 4
     assert scale_of("paddle.linalg.norm", 40, 40, p=2, axis=1) == 1  # a vector norm
+
+
+@pytest.mark.parametrize(("api", "argument"), [("paddle.cast", "x"), ("paddle.Tensor.astype", "self")])
+def test_conversions_that_are_undefined_are_not_judged(apis, api, argument):
+    def reason(dtype, to, regime):
+        named = {argument: TensorSpec((4,), dtype, 0), "dtype": to}
+        skipped = regimes.skip_of(apis[api], named, regime)
+        return skipped.reason if skipped else None
+
+    assert "undefined" in reason("float32", "int", "infinity")
+    assert "undefined" in reason("complex64", "int32", "wide")
+    assert reason("float32", "int", "wide") is None  # drawn within the range
+    assert reason("complex64", "float32", "wide") is None

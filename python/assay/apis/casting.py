@@ -8,7 +8,13 @@ from assay.reference import torch
 from assay.registry import api, same
 from assay.rules import integers, positive, uniform
 from assay.shorthand import IN_PLACE, PUBLIC, spread
-from assay.spec import FLOATING
+from assay.spec import COMPLEX, FLOATING
+
+
+def _named(dtype):
+    """The name of a dtype; "int" is int64, "uint16" Paddle's old name of bfloat16."""
+    name = str(dtype).rsplit(".", 1)[-1]
+    return {"int": "int64", "uint16": "bfloat16"}.get(name, name)
 
 
 def castable(x, dtype):
@@ -16,7 +22,7 @@ def castable(x, dtype):
     dtypes."""
     if x.dtype not in FLOATING:
         return None
-    target = str(dtype).rsplit(".", 1)[-1]
+    target = _named(dtype)
     if target == "bool":
         return integers(-1, 2)
     return uniform(0, 9) if target.startswith("u") else uniform(-9, 9) if target.startswith("int") else None
@@ -25,12 +31,12 @@ def castable(x, dtype):
 # What integer dtypes hold; float32 has no number between.
 _RANGES = {
     "int8": (-128, 128), "int16": (-(2**15), 2**15), "int32": (-(2**31), 2**31 - 256),
-    "int64": (-(2**62), 2**62), "uint8": (0, 256), "uint16": (0, 2**16), "uint32": (0, 2**32 - 512),
+    "int64": (-(2**62), 2**62), "uint8": (0, 256), "uint32": (0, 2**32 - 512),
 }  # fmt: skip
 
 
 def _whole(dtype):
-    return _RANGES.get(str(dtype).rsplit(".", 1)[-1])
+    return _RANGES.get(_named(dtype))
 
 
 def in_range(this, dtype):
@@ -51,8 +57,15 @@ def beyond_float8(dtype):
     )
 
 
+def _wide(x, dtype):
+    complex_to_whole = x.dtype in COMPLEX and _whole(dtype)
+    return beyond_float8(dtype) or (
+        "the conversion of numbers out of range to an integer is undefined" if complex_to_whole else None
+    )
+
+
 BEYOND_RANGE = {
-    "wide": beyond_float8,
+    "wide": _wide,
     "infinity": lambda dtype: beyond_float8(dtype) or _no_integer(dtype),
     "nan": _no_integer,
 }
@@ -71,7 +84,7 @@ def cast(x, dtype):
 @api(
     "paddle.Tensor.astype",
     rules={"self": lambda dtype, this: castable(this, dtype)},
-    undefined=BEYOND_RANGE,
+    undefined={**BEYOND_RANGE, "wide": lambda self, dtype: _wide(self, dtype)},
     regimes={"wide": {"self": in_range}},
 )
 def astype(self, dtype):
