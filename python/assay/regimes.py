@@ -98,6 +98,8 @@ _CHAOS = "one NaN or infinity spreads to every element through undefined differe
 _INDEX = "positions, boxes and regions must be finite"
 _RANDOM = "random draws are compared with their distribution, under usual values only"
 
+_SPREADS = dict.fromkeys(("infinity", "bulk"), "the difference of infinities depends on the formula")
+_MAXIMA = {"nan": "the documentation does not say whether a maximum over NaN is NaN"}
 _FINITE = {"nan": _CHAOS, "infinity": _CHAOS, "bulk": _CHAOS}
 _DRAWS = dict.fromkeys(("wide", "nan", "infinity", "bulk", "exact"), _RANDOM)
 _COORDINATES = dict.fromkeys(("wide", "nan", "infinity", "bulk", "exact"), _INDEX)
@@ -140,12 +142,12 @@ TRAITS: dict[str, Traits] = {
             "bulk": "all elements are equal, so their order is not specified",
         },
     ),
-    "loss": Traits(near_one=1.0, blocked=True, without=_FINITE),
+    "loss": Traits(near_one=1.0, blocked=True, without=_SPREADS),
     "classification": Traits(near_one=1.0, in_float32=True, without=_FINITE),
-    "normalization": Traits(near_one=1.0, in_float32=True, without=_FINITE),
-    "products": Traits(products=True, in_float32=True, without=_FINITE),
+    "normalization": Traits(near_one=1.0, in_float32=True, without=_SPREADS),
+    "products": Traits(products=True, in_float32=True),
     "convolution": Traits(chained=True, in_float32=True, without=_FINITE),
-    "pooling": Traits(exact_sums=True, blocked=True, in_float32=True, without=_FINITE),
+    "pooling": Traits(exact_sums=True, blocked=True, in_float32=True, without=_MAXIMA),
     "adaptive_pooling": Traits(exact_sums=True, blocked=True, in_float32=True, without=_FINITE),
     "resize": Traits(coordinates=True, without={**_FINITE, **_ROUNDED_COORDINATES}),
     "detection": Traits(coordinates=True, without=_COORDINATES),

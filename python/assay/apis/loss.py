@@ -181,7 +181,13 @@ def hinge_embedding_loss(input, label, margin=1.0, reduction="mean", name=None):
     return reduced(loss, reduction)
 
 
-@api("paddle.nn.functional.margin_ranking_loss", input=FACTORS, other=FACTORS, label=SIGN)
+@api(
+    "paddle.nn.functional.margin_ranking_loss",
+    input=FACTORS,
+    other=FACTORS,
+    label=SIGN,
+    undefined={"nan": "the documentation does not say whether a maximum over NaN is NaN"},
+)
 def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=None):
     return reduced(torch.relu((other - input) * label + margin), reduction)
 
@@ -212,7 +218,10 @@ def triplet_margin_loss(
     return triplet_margin_with_distance_loss(input, positive, negative, distance, margin, swap, reduction)
 
 
-@api("paddle.nn.functional.triplet_margin_with_distance_loss")
+@api(
+    "paddle.nn.functional.triplet_margin_with_distance_loss",
+    undefined={"nan": "Paddle rejects distances that are not positive"},
+)
 def triplet_margin_with_distance_loss(
     input, positive, negative, distance_function=None, margin=1.0, swap=False, reduction="mean", name=None
 ):

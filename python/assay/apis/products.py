@@ -3,6 +3,7 @@
 from assay.accommodations import follows
 from assay.arguments import as_ints, in_float32
 from assay.reference import torch
+from assay.regimes import FORWARD_ONLY
 from assay.registry import api, same
 from assay.rules import literal
 from assay.shorthand import FACTORS, IN_PLACE, LINALG, PUBLIC, short_factors, spread
@@ -80,12 +81,19 @@ def cross(x, y, axis=9, name=None):
     return torch.linalg.cross(x, y, dim=x.shape.index(3) if axis == 9 else axis)
 
 
-@api(*spread("addmm", *PUBLIC, *IN_PLACE), **SHORT)
+def _unused(beta=1.0, alpha=1.0):
+    return "whether a factor of 0 hides NaN is not specified" if 0 in (beta, alpha) else None
+
+
+FACTOR_0 = {"undefined": dict.fromkeys(FORWARD_ONLY, _unused)}
+
+
+@api(*spread("addmm", *PUBLIC, *IN_PLACE), **SHORT, **FACTOR_0)
 def addmm(input, x, y, beta=1.0, alpha=1.0, name=None):
     return beta * input + alpha * torch.matmul(x, y)
 
 
-@api(*spread("baddbmm", *PUBLIC, *IN_PLACE), **SHORT)
+@api(*spread("baddbmm", *PUBLIC, *IN_PLACE), **SHORT, **FACTOR_0)
 def baddbmm(input, x, y, beta=1.0, alpha=1.0, name=None):
     return beta * input + alpha * torch.bmm(x, y)
 
