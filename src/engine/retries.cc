@@ -41,14 +41,6 @@ bool same_failure(const Verdict& first, const Verdict& second) {
   return shown(first) == shown(second);
 }
 
-// Whether all faults of both attempts are noise (verdict/fault.h).
-bool all_noise(const Verdict& first, const Verdict& second) {
-  const bool both = first.outcome == Outcome::mismatch && second.outcome == Outcome::mismatch;
-  return both && !first.faults.empty() &&
-         std::equal(first.faults.begin(), first.faults.end(), second.faults.begin(),
-                    second.faults.end(), is_noise);
-}
-
 // If the case failed only in a used lane, another case caused that; if it failed in a new lane and
 // not again, it is flaky.
 void mention_first(const Verdict& first, bool fresh, Verdict& verdict) {
@@ -79,17 +71,7 @@ std::optional<wire::Isolation> Retries::retry(const Answer& answer, const wire::
       before.outcome != verdict.outcome) {
     verdict.outcome = Outcome::unsure;  // the two measurements contradict each other
   }
-  if (all_noise(before, verdict)) {
-    verdict.message = fmt::format(
-        "two runs differ from each other as much as from the reference, for example: {}",
-        verdict.message);
-    verdict.outcome = Outcome::pass;
-    verdict.mismatch = 0;
-    verdict.flags |= std::uint8_t{kFlaky};
-    verdict.faults.clear();
-  } else {
-    mention_first(before, fresh, verdict);
-  }
+  mention_first(before, fresh, verdict);
   firsts_.erase(first);
   return std::nullopt;
 }

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "verdict/verdict.h"
 
 namespace assay {
@@ -95,18 +92,6 @@ std::string describe_flags(std::uint8_t flags) {
   add(kLeaked, "leaked");
   add(kWeak, "weak");
   return joined;
-}
-
-bool is_noise(const Fault& first, const Fault& second) {
-  constexpr double kFew = 0.05;     // share of the elements
-  constexpr double kAsMuch = 0.25;  // part of the error
-  if (!first.worst || !second.worst || first.special || second.special) return false;
-  if (first.leaf != second.leaf || first.gradient != second.gradient) return false;
-  const WorstElement& a = *first.worst;
-  const WorstElement& b = *second.worst;
-  if (std::max(a.share, b.share) > kFew) return false;
-  const double off = std::abs(a.got - a.expected);
-  return a.index != b.index || std::abs(a.got - b.got) >= kAsMuch * off;
 }
 
 }  // namespace assay

@@ -3,23 +3,12 @@
 // A fault: one way in which a case fails. Baselines, comparisons of runs and findings count faults.
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "verdict/outcome.h"
 
 namespace assay {
-
-// The worst element of a result that no error bar judged.
-struct WorstElement {
-  std::uint64_t index = 0;
-  double got = 0;
-  double expected = 0;
-  double share = 0;  // of elements outside the tolerance
-
-  bool operator==(const WorstElement&) const = default;
-};
 
 // Either a result, gradient or input that is wrong (kinds != 0), or a lane that ended without
 // results.
@@ -33,11 +22,10 @@ struct Fault {
   bool special = false;    // NaN or infinity on one side only
   bool by_truth = false;   // float64 decided, not the reference alone
   double error = 0;        // largest error in multiples of the error bar; 0: not measured
-  std::optional<WorstElement> worst = {};  // if only the tolerance decided
-  std::string lane;                        // the role of the lane that failed: "test", "reference"
-  std::string phase;                       // of that lane: build, forward, backward, copy
-  std::string raised;                      // error_kind() of its error
-  std::string message;  // one line: got and expected at the worst element, or the error
+  std::string lane;        // the role of the lane that failed: "test", "reference"
+  std::string phase;       // of that lane: build, forward, backward, copy
+  std::string raised;      // error_kind() of its error
+  std::string message;     // one line: got and expected at the worst element, or the error
 
   bool operator==(const Fault&) const = default;
 };
@@ -48,11 +36,6 @@ std::string location_of(const Fault& fault);
 
 // How the results are wrong ("value", "not finite", "shape, dtype", "changed"), or Fault::raised.
 std::string manifestation_of(const Fault& fault);
-
-// Whether two runs of a case show noise instead of a fault: the same result exceeds the tolerance
-// without an error bar, few elements do, and the worst one varies from run to run by about as much
-// as it is off. Kernels that add with atomics do that.
-bool is_noise(const Fault& first, const Fault& second);
 
 // The start of an error message, without numbers, names and values that differ between cases. At
 // most 100 bytes of whole UTF-8 characters.

@@ -266,14 +266,6 @@ Fault fault_of(const wire::Comparison& comparison, bool gradient, std::uint8_t k
   const wire::Bar* bar = comparison.bar();
   fault.by_truth = bar != nullptr;
   if (bar != nullptr && bar->test() != nullptr) fault.error = bar->test()->errors() / kBarUnits;
-  const wire::Measurement* measured = comparison.measurement();
-  const bool value = (kinds & ~(kValue | kGradient)) == 0;
-  if (bar == nullptr && value && measured != nullptr && measured->worst() != nullptr) {
-    const wire::Offender& worst = *measured->worst();
-    const double share =
-        static_cast<double>(measured->beyond()) / static_cast<double>(measured->count());
-    fault.worst = WorstElement{worst.index(), worst.left(), worst.right(), share};
-  }
   return fault;
 }
 
