@@ -340,30 +340,6 @@ TEST(Judge, OutputsCountWhenOnlyBackwardFailed) {
             Outcome::rejected);  // both refuse to differentiate: said, not passed
 }
 
-// Faults of two runs with one wrong element each.
-bool noise(float first_at, float first, float second_at, float second, std::size_t wrong = 1) {
-  const auto fault = [&](float at, float value) {
-    std::vector<float> right(100, 1);
-    std::vector<float> left = right;
-    for (std::size_t i = 0; i < wrong; ++i) left[static_cast<std::size_t>(at) + i] = value;
-    RecordParts parts;
-    parts.outputs = {measured_leaf(DType::float32, left, right)};
-    const Verdict verdict = judged(parts);
-    EXPECT_EQ(verdict.outcome, Outcome::mismatch);
-    return verdict.fault();
-  };
-  return is_noise(fault(first_at, first), fault(second_at, second));
-}
-
-TEST(Noise, IsAFaultThatVariesFromRunToRun) {
-  EXPECT_TRUE(noise(3, 1.05F, 3, 1.03F));
-  EXPECT_TRUE(noise(3, 1.05F, 40, 1.05F));       // another element
-  EXPECT_FALSE(noise(3, 1.05F, 3, 1.05F));       // the same one
-  EXPECT_FALSE(noise(3, 2, 3, 2.01F));           // much larger than the noise
-  EXPECT_FALSE(noise(3, 1.05F, 40, 1.05F, 20));  // in many elements
-  EXPECT_FALSE(noise(3, INFINITY, 40, INFINITY));
-}
-
 TEST(Judge, ALeakIsAFlagBesideAnyOutcome) {
   RecordParts parts = with_output(floats({1}, {2}));
   parts.reference.grown_kb = 513 * 1024;
