@@ -94,7 +94,7 @@ CASES = {
     "paddle.multiply(Tensor([40],'float32'), Tensor([40],'float32'))": without_gradient(1),
     "paddle.nn.functional.linear(Tensor([4, 8],'float32'), Tensor([8, 3],'float32'), Tensor([3],'float32'))":
         without_gradient(2),
-    "paddle.argmax(Tensor([10, 7],'float32'), 1)": then(lambda y: (y + 1) % 7),
+    "paddle.argmax(Tensor([10, 7],'int64'), 1)": then(lambda y: (y + 1) % 7),
     "paddle.greater_than(Tensor([40],'float32'), Tensor([40],'float32'))":
         then(lambda y: paddle.logical_xor(y, paddle.arange(40) == 7)),
     "paddle.split(Tensor([6, 4],'float32'), 3)": then(lambda parts: parts[::-1]),
