@@ -147,13 +147,15 @@ class Smaller(Beside):
 def evaluations(of: Call) -> list[tuple[list[Any], list[Any]]]:
     """(outputs, gradients) of the truth and of every perturbation."""
     function = of.functions.of(of.job, of.entry)
+    before_a_fault = of.job.perturbations >= BELIEVED_FROM
     truth = WideCall(of, 0)
-    truth.evaluate(precise(reference.torch, of.entry, of.job, of.named, function))
+    finest = precise(reference.torch, of.entry, of.job, of.named, function) if before_a_fault else function
+    truth.evaluate(finest)
     calls = [truth]
     for move in range(1, of.job.perturbations + 1):
         calls.append(WideCall(of, move))
         calls[-1].evaluate(function)
-    if of.job.perturbations >= BELIEVED_FROM and hasattr(of.framework, "rounding"):
+    if before_a_fault and hasattr(of.framework, "rounding"):
         calls += more(of, truth, function)
     return [(call.outputs, call.gradients) for call in calls]
 
