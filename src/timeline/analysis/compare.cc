@@ -284,7 +284,7 @@ std::string as_json(const Comparison& comparison) {
     return value ? ordered_json(*value) : ordered_json();
   };
   const StepChange& step = comparison.step;
-  ordered_json json{{"version", 1},
+  ordered_json root{{"version", 1},
                     {"step",
                      {{"before_ms", step.before},
                       {"after_ms", step.after},
@@ -299,9 +299,9 @@ std::string as_json(const Comparison& comparison) {
       rows.push_back(
           {{"name", row.name}, {"before", known(row.before)}, {"after", known(row.after)}});
     }
-    json["sections"].push_back({{"title", section.title}, {"unit", section.unit}, {"rows", rows}});
+    root["sections"].push_back({{"title", section.title}, {"unit", section.unit}, {"rows", rows}});
   }
-  return json.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return root.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace

@@ -31,9 +31,9 @@ int colour_of(const Trace& trace, const Slice& slice) {
 }
 
 // JSON that is safe within a <script>.
-std::string in_script(const std::string& json) {
+std::string in_script(const std::string& document) {
   std::string text;
-  for (const char c : json) {
+  for (const char c : document) {
     if (c == '<' || c == '>' || c == '&') {
       text += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
     } else {
