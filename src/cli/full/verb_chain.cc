@@ -25,11 +25,13 @@
 #include "chain/plan/launch_plan.h"
 #include "chain/plan/make_plan.h"
 #include "chain/plan/plan.h"
+#include "chain/plan/plan_builder.h"
 #include "chain/plan/plan_text.h"
 #include "chain/results/chain_store.h"
 #include "chain/results/compare.h"
 #include "chain/results/report_html.h"
 #include "chain/run/runner.h"
+#include "chain/script/script_plan.h"
 #include "chain/stage/monitor.h"
 #include "cli/exit_code.h"
 #include "cli/full/chain_check.h"
@@ -136,6 +138,8 @@ struct RunArguments {
   std::string machines;  // "a,b"
   bool dry_run = false;
   bool json = false;
+  bool by_script = false;
+  script::ScriptRequest script;
   double stage_limit = 0;
   double idle_limit = 300;
   double budget = 900;
@@ -192,6 +196,16 @@ CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
       app->add_flag("--dry-run", arguments.dry_run, "Print the stages without running them");
   app->add_flag("--json", arguments.json, "With --dry-run: print one JSON object per line")
       ->needs(dry);
+  CLI::Option* by_script = app->add_flag(
+      "--by-script", arguments.by_script,
+      "With --dry-run: rehearse the suite's own script, shut in, and print what it starts");
+  by_script->needs(dry);
+  app->add_option("--script", arguments.script.script,
+                  "The script to rehearse (default: the suite's for this file and mode)")
+      ->needs(by_script);
+  app->add_flag("--trust-script", arguments.script.trusted,
+                "Rehearse the script also where the kernel cannot shut it in")
+      ->needs(by_script);
   app->add_option("-k,--filter", arguments.plan.filters,
                   "Only stages whose name contains this, and the stages that they need")
       ->allow_extra_args(false);
@@ -286,7 +300,21 @@ Result<plan::Plan> planned_launch(const RunArguments& arguments) {
   return plan::make_launch_plan(read.script, arguments.mode, arguments.plan);
 }
 
+// The shim lies beside assay.
+Result<plan::Plan> rehearsed(const RunArguments& arguments) {
+  script::ScriptRequest request = arguments.script;
+  request.params_file = arguments.file;
+  request.mode = arguments.mode;
+  request.third = arguments.plan.third;
+  request.python = arguments.plan.python;
+  request.makes_checkpoint = !arguments.plan.fallback_checkpoint;
+  request.shim = std::filesystem::path(arguments.run.self).replace_filename("assay-shim").string();
+  ASSAY_TRY(plan::Plan plan, script::plan_by_script(request));
+  return plan::filtered(std::move(plan), arguments.plan.filters);
+}
+
 Result<plan::Plan> planned(const RunArguments& arguments) {
+  if (arguments.by_script) return rehearsed(arguments);
   if (params::is_launch_script(arguments.file)) {
     if (!arguments.machines.empty()) {
       return usage_error(

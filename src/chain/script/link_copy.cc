@@ -1,0 +1,84 @@
+#include "chain/script/link_copy.h"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <deque>
+#include <system_error>
+#include <vector>
+
+namespace assay::chain::script {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uintmax_t kSmallFile = 64 << 10;
+constexpr std::size_t kLargeFolder = 2'000;  // a folder with more entries holds data
+constexpr std::size_t kMostEntries = 50'000;
+
+struct Folder {
+  fs::path from;
+  fs::path to;
+};
+
+class LinkCopy {
+ public:
+  Status copy(const fs::path& from, const fs::path& to) {
+    folders_.push_back({from, to});
+    while (!folders_.empty()) {
+      const Folder folder = std::move(folders_.front());
+      folders_.pop_front();
+      ASSAY_CHECK(copy_folder(folder));
+    }
+    return {};
+  }
+
+ private:
+  // Near folders first, so that data deep below cannot use up the number of entries.
+  Status copy_folder(const Folder& folder) {
+    std::error_code error;
+    std::vector<fs::directory_entry> entries;
+    for (fs::directory_iterator it(folder.from, error); !error && it != fs::directory_iterator();
+         it.increment(error)) {
+      entries.push_back(*it);
+      if (entries.size() > kLargeFolder) break;
+    }
+    entries_ += entries.size();
+    if (entries.size() > kLargeFolder || entries_ > kMostEntries) {
+      fs::create_symlink(folder.from, folder.to, error);
+    } else {
+      fs::create_directories(folder.to, error);
+      for (const fs::directory_entry& entry : entries) copy_entry(entry, folder.to);
+    }
+    if (!error) return {};
+    return fail(fmt::format("cannot write {}: {}", folder.to.string(), error.message()));
+  }
+
+  void copy_entry(const fs::directory_entry& entry, const fs::path& folder) {
+    std::error_code error;
+    const fs::path to = folder / entry.path().filename();
+    if (entry.is_symlink(error)) {
+      const fs::path target = fs::read_symlink(entry.path(), error);
+      const bool stays = target.is_relative() && *target.begin() != "..";
+      fs::create_symlink(stays ? target : fs::weakly_canonical(entry.path(), error), to, error);
+    } else if (entry.is_directory(error)) {
+      if (to.filename() != ".git") folders_.push_back({entry.path(), to});
+    } else if (entry.is_regular_file(error) && entry.file_size(error) <= kSmallFile) {
+      fs::copy_file(entry.path(), to, error);
+      fs::permissions(to, fs::perms::owner_write, fs::perm_options::add, error);
+    } else {
+      fs::create_symlink(entry.path(), to, error);
+    }
+  }
+
+  std::deque<Folder> folders_;
+  std::size_t entries_ = 0;
+};
+
+}  // namespace
+
+Status copy_with_links(const fs::path& from, const fs::path& to) {
+  return LinkCopy().copy(from, to);
+}
+
+}  // namespace assay::chain::script

@@ -1,0 +1,15 @@
+#pragma once
+
+// A copy of a project that a script may change. Small files are copied, because scripts edit them;
+// large files and folders of data are links.
+
+#include <filesystem>
+
+#include "base/result.h"
+
+namespace assay::chain::script {
+
+// Copies `from` to `to`, which does not exist. Leaves out .git. Unreadable files are left out too.
+Status copy_with_links(const std::filesystem::path& from, const std::filesystem::path& to);
+
+}  // namespace assay::chain::script

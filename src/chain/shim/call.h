@@ -1,0 +1,40 @@
+#pragma once
+
+// What the shim records of one command that a script starts. A record is a header line with its
+// version and length, then texts that each end with NUL. This folder uses nothing but the standard
+// library, so that the shim stays small and starts fast.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay::chain::shim {
+
+// The file that the shim appends its records to.
+inline constexpr const char* kRecordVariable = "ASSAY_SHIM_RECORD";
+// Names of files, one a line, that the shim makes in every output folder.
+inline constexpr const char* kMakeVariable = "ASSAY_SHIM_MAKE";
+
+struct Call {
+  std::vector<std::string> argv;         // argv[0] as the script wrote it
+  std::vector<std::string> environment;  // "NAME=value"
+  std::string folder;                    // working folder
+  std::string output;                    // what descriptor 1 is: a path, "pipe:[…]"
+  bool operator==(const Call&) const = default;
+};
+
+std::string encode(const Call& call);
+
+// Takes the first record off the text. Nothing if the text starts with no complete record of this
+// version.
+std::optional<Call> take_call(std::string_view& text);
+
+// Folders and files that a command writes, by its arguments: values with a `/` whose key has
+// "save" or "out" in it (`--save_dir V`, `-o Global.output_dir=V`).
+std::vector<std::string> outputs_of(const std::vector<std::string>& argv);
+
+// Whether an output is a file. All others are folders, also those with a dot in the name.
+bool is_file_name(std::string_view output);
+
+}  // namespace assay::chain::shim

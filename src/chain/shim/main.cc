@@ -1,0 +1,114 @@
+// The shim. Under the name of an interpreter or another program it records its command, makes the
+// files that the next command may look for, and ends with 0. Under its own name,
+// `assay-shim FOLDER [--trust] COMMAND…` runs a command shut in (sandbox.h).
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "chain/shim/call.h"
+#include "chain/shim/sandbox.h"
+
+namespace assay::chain::shim {
+namespace {
+
+namespace fs = std::filesystem;
+
+int complain(const std::string& text) {
+  const std::string line = "assay-shim: " + text + "\n";
+  (void)!::write(STDERR_FILENO, line.data(), line.size());
+  return kNoSandbox;
+}
+
+void touch(const fs::path& file) {
+  std::error_code error;
+  fs::create_directories(file.parent_path(), error);
+  std::ofstream(file, std::ios::app).flush();
+}
+
+void make_outputs(const Call& call) {
+  std::vector<std::string> names{"inference.pdmodel", "inference.pdiparams", "model.pdmodel",
+                                 "model.pdiparams"};
+  if (const char* more = std::getenv(kMakeVariable)) {
+    const std::string text(more);
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = std::min(text.find('\n', at), text.size());
+      names.push_back(text.substr(at, end - at));
+      at = end + 1;
+    }
+  }
+  for (const std::string& output : outputs_of(call.argv)) {
+    if (is_file_name(output)) {
+      touch(output);
+      continue;
+    }
+    for (const std::string& name : names) touch(fs::path(output) / name);
+  }
+}
+
+int record(int argc, char** argv) {
+  Call call;
+  call.argv.assign(argv, argv + argc);
+  for (char** entry = environ; *entry != nullptr; ++entry) call.environment.emplace_back(*entry);
+  std::error_code error;
+  call.folder = fs::current_path(error).string();
+  call.output = fs::read_symlink("/proc/self/fd/1", error).string();
+  const char* file = std::getenv(kRecordVariable);
+  const int fd = file == nullptr ? -1 : ::open(file, O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (fd < 0) return complain("no record to write to: started outside of a rehearsal?");
+  const std::string text = encode(call);
+  // One write, so that records of processes that run at the same time do not mix.
+  const bool whole = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  ::close(fd);
+  if (!whole) return complain("cannot write the record");
+  make_outputs(call);
+  return 0;
+}
+
+// Waits for the first process of the namespaces. When this process ends, so do they.
+int wait_for(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int run_shut_in(const std::string& folder, bool trusted, char** command) {
+  forget_secrets();
+  if (separate()) {
+    const pid_t child = ::fork();
+    if (child < 0) return complain(std::string("fork: ") + std::strerror(errno));
+    if (child > 0) return wait_for(child);
+  }
+  drop_root(folder);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // after drop_root(), which clears it
+  const std::string missing = shut_in(folder);
+  if (!missing.empty() && !trusted) return complain("the kernel lacks " + missing);
+  ::execvp(command[0], command);
+  return complain(std::string("cannot start ") + command[0] + ": " + std::strerror(errno));
+}
+
+}  // namespace
+}  // namespace assay::chain::shim
+
+int main(int argc, char** argv) {
+  using namespace assay::chain::shim;
+  if (fs::path(argv[0]).filename() != "assay-shim") return record(argc, argv);
+  const bool trusted = argc > 2 && std::strcmp(argv[2], "--trust") == 0;
+  const int first = trusted ? 3 : 2;
+  if (argc <= first) return complain("usage: assay-shim FOLDER [--trust] COMMAND…");
+  return run_shut_in(argv[1], trusted, argv + first);
+}
