@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <deque>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -13,6 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uintmax_t kSmallFile = 64 << 10;
+constexpr std::array<std::string_view, 7> kWritten{".sh",   ".txt", ".yml", ".yaml",
+                                                   ".json", ".cfg", ".md5"};
 constexpr std::size_t kLargeFolder = 2'000;  // a folder with more entries holds data
 constexpr std::size_t kMostEntries = 50'000;
 
@@ -63,12 +68,19 @@ class LinkCopy {
       fs::create_symlink(stays ? target : fs::weakly_canonical(entry.path(), error), to, error);
     } else if (entry.is_directory(error)) {
       if (to.filename() != ".git") folders_.push_back({entry.path(), to});
-    } else if (entry.is_regular_file(error) && entry.file_size(error) <= kSmallFile) {
+    } else if (is_written(entry)) {
       fs::copy_file(entry.path(), to, error);
       fs::permissions(to, fs::perms::owner_write, fs::perm_options::add, error);
     } else {
       fs::create_symlink(entry.path(), to, error);
     }
+  }
+
+  static bool is_written(const fs::directory_entry& entry) {
+    std::error_code error;
+    const std::string extension = entry.path().extension().string();
+    return std::ranges::find(kWritten, extension) != kWritten.end() &&
+           entry.is_regular_file(error) && entry.file_size(error) <= kSmallFile;
   }
 
   std::deque<Folder> folders_;

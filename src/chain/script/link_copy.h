@@ -1,7 +1,7 @@
 #pragma once
 
-// A copy of a project that a script may change. Small files are copied, because scripts edit them;
-// large files and folders of data are links.
+// A copy of a project that a script may change. Scripts and small files of settings are copied,
+// because scripts write to them; all other files, and folders of data, are links.
 
 #include <filesystem>
 

@@ -25,21 +25,22 @@ namespace fs = std::filesystem;
 
 // Programs of which a rehearsal only notes that the script starts them.
 constexpr std::array<std::string_view, 24> kHelpers{
-    "wget",  "curl",  "git",  "kill",  "pkill", "killall", "sleep",  "pip",     "pip2",
-    "pip3",  "conda", "apt",  "apt-get", "yum",  "sudo",    "docker", "ssh",     "scp",
-    "rsync", "cmake", "make", "ninja", "nvidia-smi", "xpu_smi"};
+    "wget", "curl", "git",   "kill",  "pkill",   "killall", "sleep",      "pip",
+    "pip2", "pip3", "conda", "apt",   "apt-get", "yum",     "sudo",       "docker",
+    "ssh",  "scp",  "rsync", "cmake", "make",    "ninja",   "nvidia-smi", "xpu_smi"};
 constexpr std::array<std::string_view, 6> kPrograms{"python",      "python2", "python3",
                                                     "paddle2onnx", "adb",     "fleetrun"};
 constexpr int kNewestPython = 16;  // python3.16
 // bash has its own `kill`, which no PATH replaces.
 constexpr const char* kNoKill = "BASH_FUNC_kill%%=() {  env kill \"$@\"\n}";
-constexpr std::array<std::string_view, 5> kOfBash{"PWD", "OLDPWD", "SHLVL", "_", "BASH_FUNC_kill%%"};
+constexpr std::array<std::string_view, 5> kOfBash{"PWD", "OLDPWD", "SHLVL", "_",
+                                                  "BASH_FUNC_kill%%"};
 
 bool is_helper(const std::vector<std::string>& argv) {
   const std::string name = fs::path(argv.front()).filename().string();
   if (std::ranges::find(kHelpers, name) != kHelpers.end()) return true;
   if (!name.starts_with("python") || argv.size() < 2) return false;
-  if (argv[1] == "-c" || argv[1] == "-V" || argv[1] == "--version") return true;
+  if (argv[1] == "-V" || argv[1] == "--version") return true;
   return argv.size() > 2 && argv[1] == "-m" && (argv[2] == "pip" || argv[2] == "wget");
 }
 
@@ -100,9 +101,9 @@ class Rehearser {
     rehearsal.code = status.code;
     rehearsal.printed = back(read_file(scratch_.printed()).value_or(""));
     if (status.signal != 0) {
-      return usage_error(fmt::format(
-          "the script {} did not end within {} s of its rehearsal, or was killed ({})",
-          options_.command.at(1), options_.limit.count(), status.describe()));
+      return usage_error(
+          fmt::format("the script {} did not end within {} s of its rehearsal, or was killed ({})",
+                      options_.command.at(1), options_.limit.count(), status.describe()));
     }
     if (status.code == shim::kNoSandbox && rehearsal.printed.starts_with("assay-shim: ")) {
       return usage_error(fmt::format("cannot rehearse {}: {}. --trust-script runs it all the same",
@@ -149,9 +150,11 @@ class Rehearser {
     std::string makes;
     for (const std::string& name : options_.makes) makes += (makes.empty() ? "" : "\n") + name;
     return {fmt::format("PATH={}:{}", scratch_.programs().string(), path == nullptr ? "" : path),
-            "HOME=" + scratch_.temporary().string(), "TMPDIR=" + scratch_.temporary().string(),
+            "HOME=" + scratch_.temporary().string(),
+            "TMPDIR=" + scratch_.temporary().string(),
             fmt::format("{}={}", shim::kRecordVariable, scratch_.calls().string()),
-            fmt::format("{}={}", shim::kMakeVariable, makes), kNoKill};
+            fmt::format("{}={}", shim::kMakeVariable, makes),
+            kNoKill};
   }
 
   // A text with the project's own path in place of that of its copy.

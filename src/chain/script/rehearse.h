@@ -24,8 +24,9 @@ struct RehearsalOptions {
   std::vector<std::string> command;  // "bash", the script, and its arguments
   std::string project;               // folder to start in
   std::string shim;                  // path of assay-shim
-  std::vector<std::string> programs;  // further programs that the shim stands for, by PATH or by path
-  std::vector<std::string> makes;     // names of files that a training leaves in its output folder
+  std::vector<std::string>
+      programs;                    // further programs that the shim stands for, by PATH or by path
+  std::vector<std::string> makes;  // names of files that a training leaves in its output folder
   bool trusted = false;  // also run it where the kernel cannot shut it in (--trust-script)
   std::chrono::seconds limit{60};
 };

@@ -25,12 +25,13 @@ struct ScriptName {
   std::string_view mode;  // a mode, or a part of the params file's name
   std::string_view name;
 };
-constexpr std::array<ScriptName, 6> kByMode{{{"benchmark_train", "benchmark_train.sh"},
-                                             {"cpp_infer", "test_inference_cpp.sh"},
-                                             {"paddle2onnx_infer", "test_paddle2onnx.sh"},
-                                             {"lite_infer", "test_lite_arm_cpu_cpp.sh"},
-                                             {"pipeline_infer", "test_pipeline_infer_python.sh"},
-                                             {"klquant_whole_infer", "test_ptq_inference_python.sh"}}};
+constexpr std::array<ScriptName, 6> kByMode{
+    {{"benchmark_train", "benchmark_train.sh"},
+     {"cpp_infer", "test_inference_cpp.sh"},
+     {"paddle2onnx_infer", "test_paddle2onnx.sh"},
+     {"lite_infer", "test_lite_arm_cpu_cpp.sh"},
+     {"pipeline_infer", "test_pipeline_infer_python.sh"},
+     {"klquant_whole_infer", "test_ptq_inference_python.sh"}}};
 constexpr std::array<ScriptName, 3> kByFile{{{"ptq", "test_ptq_inference_python.sh"},
                                              {"kl_quant", "test_ptq_inference_python.sh"},
                                              {"dy2static", "test_train_dy2static_python.sh"}}};
@@ -264,9 +265,9 @@ Result<plan::Plan> plan_by_script(const ScriptRequest& request) {
   const fs::path project = request.project.empty() ? "." : request.project;
   ASSAY_TRY(const std::string text, read_file(project / request.params_file));
   RehearsalOptions options;
-  const std::string script =
-      request.script.empty() ? find_script(project.string(), request.params_file, request.mode)
-                             : request.script;
+  const std::string script = request.script.empty()
+                                 ? find_script(project.string(), request.params_file, request.mode)
+                                 : request.script;
   if (script.empty()) {
     return usage_error(fmt::format("{}: the project has no {} for mode {}; --script names one",
                                    request.params_file,
@@ -304,9 +305,9 @@ Result<plan::Plan> plan_by_script(const ScriptRequest& request) {
     plan.warnings.push_back(fmt::format("{} also starts {}: a rehearsal runs none", script, note));
   }
   if (plan.stages.empty()) {
-    return usage_error(fmt::format("{} starts no command in mode {} (exit code {}); it printed:\n{}",
-                                   script, request.mode, rehearsal.code,
-                                   trimmed(rehearsal.printed)));
+    return usage_error(
+        fmt::format("{} starts no command in mode {} (exit code {}); it printed:\n{}", script,
+                    request.mode, rehearsal.code, trimmed(rehearsal.printed)));
   }
   return plan;
 }

@@ -18,7 +18,7 @@ struct ScriptRequest {
   std::string script;   // path; "": the suite's script for this file and mode
   std::string project;  // folder to start in; "": the working folder
   std::string shim;
-  std::string python;  // replaces the params file's interpreter; "": keep it
+  std::string python;            // replaces the params file's interpreter; "": keep it
   bool makes_checkpoint = true;  // the rehearsed training leaves the checkpoint that the file names
   bool trusted = false;
 };

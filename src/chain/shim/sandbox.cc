@@ -39,21 +39,39 @@ constexpr std::uint32_t kForeignCalls = 0x80000000;
 
 // Calls that fail with EPERM. Landlock controls neither sockets nor truncation by path everywhere.
 constexpr std::array kRefused{
-    __NR_socket, __NR_io_uring_setup, __NR_ptrace, __NR_process_vm_writev, __NR_mount,
-    __NR_umount2, __NR_unshare, __NR_setns, __NR_bpf, __NR_keyctl, __NR_add_key,
-    __NR_request_key, __NR_perf_event_open, __NR_userfaultfd, __NR_truncate, __NR_prlimit64,
-    __NR_sched_setaffinity, __NR_setpriority,
+    __NR_socket,
+    __NR_io_uring_setup,
+    __NR_ptrace,
+    __NR_process_vm_writev,
+    __NR_mount,
+    __NR_umount2,
+    __NR_unshare,
+    __NR_setns,
+    __NR_bpf,
+    __NR_keyctl,
+    __NR_add_key,
+    __NR_request_key,
+    __NR_perf_event_open,
+    __NR_userfaultfd,
+    __NR_truncate,
+    __NR_prlimit64,
+    __NR_sched_setaffinity,
+    __NR_setpriority,
+    __NR_shmget,
+    __NR_semget,
+    __NR_msgget,
+    __NR_mq_open,
 };
 
 // Calls that do nothing and succeed: signals, and attributes of files, which Landlock leaves open.
-constexpr std::array kIgnored{
-    __NR_kill, __NR_tkill, __NR_tgkill, __NR_rt_sigqueueinfo, __NR_rt_tgsigqueueinfo,
-    __NR_pidfd_send_signal, __NR_fchmod, __NR_fchmodat, __NR_fchown, __NR_fchownat,
-    __NR_utimensat, __NR_setxattr, __NR_lsetxattr, __NR_fsetxattr, __NR_removexattr,
-    __NR_lremovexattr, __NR_fremovexattr, 452 /* fchmodat2 */, 463 /* setxattrat */,
-    466 /* removexattrat */, 469 /* file_setattr */,
+constexpr std::array kIgnored {
+  __NR_kill, __NR_tkill, __NR_tgkill, __NR_rt_sigqueueinfo, __NR_rt_tgsigqueueinfo,
+      __NR_pidfd_send_signal, __NR_fchmod, __NR_fchmodat, __NR_fchown, __NR_fchownat,
+      __NR_utimensat, __NR_setxattr, __NR_lsetxattr, __NR_fsetxattr, __NR_removexattr,
+      __NR_lremovexattr, __NR_fremovexattr, 452 /* fchmodat2 */, 463 /* setxattrat */,
+      466 /* removexattrat */, 469 /* file_setattr */,
 #if defined(__x86_64__)
-    __NR_chmod, __NR_chown, __NR_lchown, __NR_utime, __NR_utimes, __NR_futimesat,
+      __NR_chmod, __NR_chown, __NR_lchown, __NR_utime, __NR_utimes, __NR_futimesat,
 #endif
 };
 
@@ -66,7 +84,8 @@ constexpr std::uint64_t kWrites = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCES
                                   LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |
                                   LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM;
 
-// The user that root becomes: of no system account, and small enough for a container's map of users.
+// The user that root becomes: of no system account, and small enough for a container's map of
+// users.
 constexpr uid_t kUser = 64'921;
 
 constexpr rlim_t kMaxProcesses = 512;
@@ -98,8 +117,8 @@ std::string limit_writes(const std::string& folder) {
   if (version >= 3) rights |= kTruncate;
   landlock_ruleset_attr attributes{};
   attributes.handled_access_fs = rights;
-  const int ruleset = static_cast<int>(::syscall(__NR_landlock_create_ruleset, &attributes,
-                                                 sizeof attributes.handled_access_fs, 0));
+  const int ruleset = static_cast<int>(
+      ::syscall(__NR_landlock_create_ruleset, &attributes, sizeof attributes.handled_access_fs, 0));
   if (ruleset < 0) return lacks("a Landlock ruleset");
   const std::uint64_t in_folder =
       rights & ~(LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK);
@@ -113,9 +132,7 @@ std::string limit_writes(const std::string& folder) {
 }
 
 std::string limit_calls() {
-  const auto answer = [](std::uint32_t value) {
-    return sock_filter{BPF_RET | BPF_K, 0, 0, value};
-  };
+  const auto answer = [](std::uint32_t value) { return sock_filter{BPF_RET | BPF_K, 0, 0, value}; };
   const auto load = [](std::uint32_t offset) {
     return sock_filter{BPF_LD | BPF_W | BPF_ABS, 0, 0, offset};
   };
@@ -170,11 +187,10 @@ bool separate() {
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_FSIZE, kMaxFileBytes);
   limit(RLIMIT_AS, kMaxMemory);
-  constexpr int kSpaces = CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC;
   const uid_t user = ::geteuid();
   const gid_t group = ::getegid();
-  if (user == 0) return ::unshare(kSpaces) == 0;
-  if (::unshare(CLONE_NEWUSER | kSpaces) != 0) return false;
+  if (user == 0) return ::unshare(CLONE_NEWPID) == 0;
+  if (::unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) return false;
   write_map("/proc/self/setgroups", "deny");
   const auto same = [](auto id) { return std::to_string(id) + " " + std::to_string(id) + " 1"; };
   write_map("/proc/self/uid_map", same(user));
@@ -189,7 +205,7 @@ void drop_root(const std::string& folder) {
   (void)!::lchown(folder.c_str(), kUser, kUser);
   for (auto it = std::filesystem::recursive_directory_iterator(folder, error);
        !error && it != std::filesystem::recursive_directory_iterator(); it.increment(error)) {
-    (void)!::lchown(it->path().c_str(), kUser, kUser);
+    if (!it->is_symlink()) (void)!::lchown(it->path().c_str(), kUser, kUser);
   }
   limit(RLIMIT_NPROC, kMaxProcesses);
   ::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
@@ -203,8 +219,8 @@ void drop_root(const std::string& folder) {
 }
 
 void forget_secrets() {
-  constexpr std::array<std::string_view, 9> kWords{"TOKEN", "SECRET", "PASS",   "KEY",    "CREDENTIAL",
-                                                   "AUTH",  "COOKIE", "PRIVATE", "SESSION"};
+  constexpr std::array<std::string_view, 9> kWords{
+      "TOKEN", "SECRET", "PASS", "KEY", "CREDENTIAL", "AUTH", "COOKIE", "PRIVATE", "SESSION"};
   std::vector<std::string> names;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view name = std::string_view(*entry).substr(0, std::strcspn(*entry, "="));

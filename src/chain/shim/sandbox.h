@@ -16,7 +16,7 @@ inline constexpr int kNoSandbox = 125;
 std::string shut_in(const std::string& folder);
 
 // Limits files, processes and memory, and puts the processes that this one starts from now on into
-// namespaces of their own where the kernel allows it. Returns whether it did.
+// a PID namespace of their own where the kernel allows it. Returns whether it did.
 bool separate();
 
 // As root: becomes a user who owns nothing but `folder` and may read everything, so that the limit

@@ -1,0 +1,152 @@
+#include "chain/script/script_plan.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "cli_run.h"
+
+namespace assay::chain::script {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr const char* kParams = R"(===train_params===
+model_name:tiny
+python:python3.7
+train_model_name:latest
+norm_train:tools/train.py -c a.yml
+pact_train:tools/train.py -c a.yml -o Slim=pact
+eval:tools/eval.py -c a.yml
+norm_export:tools/export.py
+inference:predict.py
+)";
+
+Command command(const std::vector<std::string>& argv) { return {argv, {}, "", "", {}}; }
+
+TEST(Recognised, ACommandBelongsToTheLongestLineThatItBeginsWith) {
+  std::vector<Command> commands{
+      command({"python3.7", "tools/train.py", "-c", "a.yml", "--save_dir=out/m"}),
+      command({"python3.7", "-m", "paddle.distributed.launch", "--ips=10.0.0.1,10.0.0.2", "--gpus",
+               "0,1", "tools/train.py", "-c", "a.yml", "-o", "Slim=pact"}),
+      command({"python3.7", "-u", "tools/eval.py", "-c", "a.yml"}),
+      command({"python3.7", "tools/export.py", "--out=out/i"}),
+      command({"python3.7", "predict.py"}),
+      command({"python3.7", "predict.py"}),
+      command({"python3.7", "tools/other_eval.py"}),
+      command({"paddle2onnx", "--model_dir=out/i"}),
+  };
+  commands[0].outputs = {"out/m"};
+  commands[4].environment = {"CUDA_VISIBLE_DEVICES=3"};
+  const std::vector<plan::Stage> stages = recognised(commands, kParams);
+  std::vector<std::string> names;
+  std::vector<std::string_view> kinds;
+  for (const plan::Stage& stage : stages) {
+    names.push_back(stage.name);
+    kinds.push_back(plan::name(stage.kind));
+  }
+  EXPECT_THAT(names, ElementsAre("norm_train", "pact_train", "eval", "norm_export", "inference",
+                                 "inference_2", "other_eval", "paddle2onnx"));
+  EXPECT_THAT(kinds,
+              ElementsAre("train", "train", "eval", "export", "infer", "infer", "eval", "convert"));
+  EXPECT_EQ(stages[0].output, "out/m");
+  EXPECT_EQ(stages[0].device, "cpu");
+  EXPECT_EQ(stages[1].device, "gpu 0,1");
+  EXPECT_THAT(stages[1].hosts, ElementsAre("10.0.0.1", "10.0.0.2"));
+  EXPECT_EQ(stages[4].device, "gpu 3");
+  EXPECT_THAT(stages[3].needs, ElementsAre(1));
+  EXPECT_THAT(stages[4].needs, ElementsAre(3));
+}
+
+TEST(FindScript, LiesBesideTheFileAboveItOrInTestTipc) {
+  const Scratch scratch;
+  const std::string root = scratch.path();
+  const std::string file = "a/test_tipc/configs/m/train_infer_python.txt";
+  EXPECT_EQ(find_script(root, file, "lite_train_lite_infer"), "");
+  const std::string train = "test_train_inference_python.sh";
+  put(scratch.path() / "test_tipc" / train, "");
+  EXPECT_EQ(find_script(root, file, "lite_train_lite_infer"), "test_tipc/" + train);
+  put(scratch.path() / "a/test_tipc" / train, "");
+  EXPECT_EQ(find_script(root, file, "lite_train_lite_infer"), "a/test_tipc/" + train);
+  EXPECT_EQ(find_script(root, file, "benchmark_train"), "");
+  put(scratch.path() / "test_tipc/test_serving_infer_cpp.sh", "");
+  EXPECT_EQ(find_script(root, "m/serving_infer_cpp.txt", "serving_infer"),
+            "test_tipc/test_serving_infer_cpp.sh");
+  EXPECT_EQ(find_script(root, "m/serving_infer_python.txt", "serving_infer"), "");
+  EXPECT_EQ(find_script(root, "N4C32/gpt.sh", "benchmark_train"), "N4C32/gpt.sh");
+}
+
+// A suite that assay knows nothing of: keys of its own, read by its own script.
+TEST(DryRunByScript, PlansASuiteThatAssayDoesNotKnow) {
+  const Scratch scratch;
+  put(scratch.path() / "test_tipc/configs/m/train_infer_python.txt",
+      "model:strange\npy:python3.8\nlearn:learn.py --fast\nmode_epochs:lite=2\n");
+  put(scratch.path() / "test_tipc/test_train_inference_python.sh", R"(
+source test_tipc/own.sh
+$(value 2) $(value 3) --epochs=$(value 4 | cut -d= -f2) --mode=$2 $3 > out.log
+wget http://example.com/w
+)");
+  put(scratch.path() / "test_tipc/own.sh",
+      "file=$1\nvalue() { sed -n $1p $file | cut -d: -f2; }\n");
+  const std::vector<std::string> words{
+      "run", "test_tipc/configs/m/train_infer_python.txt", "lite", "7", "--dry-run", "--by-script"};
+  EXPECT_EQ(run_cli(scratch.path(), {words.begin(), words.begin() + 4}).code, 2);  // no dialect
+  std::vector<std::string> json = words;
+  json.emplace_back("--json");
+  const CliResult done = run_cli(scratch.path(), json);
+  EXPECT_EQ(done.code, 0) << done.out;
+  EXPECT_THAT(done.out, HasSubstr("also starts 1 wget"));
+  const auto stage = nlohmann::json::parse(done.out.substr(done.out.find('{')));
+  EXPECT_EQ(stage["argv"], (std::vector<std::string>{"python3.8", "learn.py", "--fast",
+                                                     "--epochs=2", "--mode=lite", "7"}));
+  EXPECT_EQ(stage["stage"], "learn");
+  EXPECT_EQ(stage["log"], "out.log");
+  EXPECT_THAT(run_cli(scratch.path(), words).out, HasSubstr("python3.8 learn.py --fast"));
+}
+
+TEST(DryRunByScript, AScriptThatStartsNothingIsAnError) {
+  const Scratch scratch;
+  put(scratch.path() / "f.txt", "model_name:m\n");
+  put(scratch.path() / "s.sh", "echo 'no such mode'; exit 4\n");
+  const CliResult done = run_cli(
+      scratch.path(), {"run", "f.txt", "x", "--dry-run", "--by-script", "--script", "s.sh"});
+  EXPECT_EQ(done.code, 2);
+  EXPECT_THAT(done.out, HasSubstr("s.sh starts no command in mode x (exit code 4)"));
+  EXPECT_THAT(done.out, HasSubstr("no such mode"));
+  const CliResult none = run_cli(scratch.path(), {"run", "f.txt", "x", "--dry-run", "--by-script"});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.out, HasSubstr("the project has no test_train_inference_python.sh"));
+}
+
+// The argv of a dry run.
+std::vector<std::string> planned(const std::filesystem::path& project,
+                                 const std::vector<std::string>& more) {
+  std::vector<std::string> words{"run",
+                                 "test_tipc/configs/mobilenet_v3_small/train_infer_python.txt",
+                                 "lite_train_lite_infer", "--dry-run", "--json"};
+  words.insert(words.end(), more.begin(), more.end());
+  std::vector<std::string> commands;
+  for (const std::string& line : split_at(run_cli(project, words).out, '\n')) {
+    if (line.starts_with('{')) commands.push_back(nlohmann::json::parse(line)["argv"].dump());
+  }
+  return commands;
+}
+
+// The recipe of this suite is tested against its bash (plan/parity_test.cc).
+TEST(DryRunByScript, TheRealProjectsOwnScriptStartsWhatItsRecipePlans) {
+  ASSAY_NEED_TIPC(tipc);
+  const Scratch scratch;
+  const std::filesystem::path project = scratch.path() / "mobilenet_v3_small";
+  std::filesystem::copy(tipc / "mobilenet_v3_small", project,
+                        std::filesystem::copy_options::recursive);
+  const std::vector<std::string> by_recipe = planned(project, {});
+  EXPECT_EQ(by_recipe.size(), 10U);
+  EXPECT_EQ(planned(project, {"--by-script"}), by_recipe);
+}
+
+}  // namespace
+}  // namespace assay::chain::script
