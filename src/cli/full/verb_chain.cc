@@ -300,7 +300,6 @@ Result<plan::Plan> planned_launch(const RunArguments& arguments) {
   return plan::make_launch_plan(read.script, arguments.mode, arguments.plan);
 }
 
-// The shim lies beside assay.
 Result<plan::Plan> rehearsed(const RunArguments& arguments) {
   script::ScriptRequest request = arguments.script;
   request.params_file = arguments.file;
@@ -308,7 +307,7 @@ Result<plan::Plan> rehearsed(const RunArguments& arguments) {
   request.third = arguments.plan.third;
   request.python = arguments.plan.python;
   request.makes_checkpoint = !arguments.plan.fallback_checkpoint;
-  request.shim = std::filesystem::path(arguments.run.self).replace_filename("assay-shim").string();
+  request.shim = shim_beside(arguments.run.self);
   ASSAY_TRY(plan::Plan plan, script::plan_by_script(request));
   return plan::filtered(std::move(plan), arguments.plan.filters);
 }

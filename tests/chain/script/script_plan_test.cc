@@ -13,7 +13,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 constexpr const char* kParams = R"(===train_params===
 model_name:tiny
@@ -120,6 +119,33 @@ TEST(DryRunByScript, AScriptThatStartsNothingIsAnError) {
   const CliResult none = run_cli(scratch.path(), {"run", "f.txt", "x", "--dry-run", "--by-script"});
   EXPECT_EQ(none.code, 2);
   EXPECT_THAT(none.out, HasSubstr("the project has no test_train_inference_python.sh"));
+}
+
+// One mistake each: a line too few, so that a heading becomes a value; a mode that no line names.
+TEST(CheckByRehearsal, FindsWhatTheScriptReadsWrong) {
+  const Scratch scratch;
+  put(scratch.path() / "test_tipc/test_train_inference_python.sh", R"sh(
+value() { sed -n $1p $file | cut -d: -f2; }
+file=$1
+[ $2 = lite ] && python train.py --epochs=$(value 1 | cut -d'|' -f1 | cut -d= -f2) $(value 2)
+[ $2 = whole ] && python train.py --epochs $(value 1)
+true
+)sh");
+  put(scratch.path() / "good.txt", "epochs:lite=1|whole=9\nmore:--x=a|b\n====infer====\n");
+  put(scratch.path() / "short.txt", "epochs:lite=1|whole=9\n====infer====\n");
+  const CliResult both =
+      run_cli(scratch.path(), {"check", "--rehearse", "lite", "good.txt", "short.txt"});
+  EXPECT_EQ(both.code, 2);
+  EXPECT_THAT(both.out, HasSubstr("good.txt: good (its script starts 1 command)"));
+  EXPECT_THAT(both.out, HasSubstr("short.txt: train: the script passes a heading of the file on as "
+                                  "a value: `====infer====`"));
+  const CliResult list = run_cli(scratch.path(), {"check", "--rehearse", "whole", "good.txt"});
+  EXPECT_EQ(list.code, 2);
+  EXPECT_THAT(list.out, HasSubstr("passes a list of modes on as a value: `lite=1|whole=9`"));
+  const CliResult none = run_cli(scratch.path(), {"check", "--rehearse", "other", "good.txt"});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.out, HasSubstr("starts no command in mode other"));
+  EXPECT_EQ(run_cli(scratch.path(), {"check", "--rehearse", "lite", "good.txt"}).code, 0);
 }
 
 // The argv of a dry run.
