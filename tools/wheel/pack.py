@@ -142,6 +142,7 @@ def fill(tree: pathlib.Path, build: pathlib.Path) -> None:
     package = tree / "assay"
     program = copy_stripped(build / "bin" / "assay", package / "bin" / "assay")
     binaries = [program]
+    copy_stripped(build / "bin" / "assay-shim", package / "bin" / "assay-shim")
     for name, place in LIBRARIES.items():
         if (build / place).exists():
             binaries.append(copy_stripped(build / place, package / "lib" / name))
