@@ -133,14 +133,15 @@ class Rehearser {
     }
     names.insert(names.end(), options_.programs.begin(), options_.programs.end());
     for (const std::string& name : names) {
-      const bool by_path = name.find('/') != std::string::npos;
-      if (name.starts_with('/')) continue;  // outside of the copy
-      const fs::path link = by_path ? copy_ / name : scratch_.programs() / name;
-      if (by_path) {
+      if (name.find('/') == std::string::npos) {
+        fs::create_symlink(options_.shim, scratch_.programs() / name, error);
+      } else if (!name.starts_with('/')) {  // an absolute path is outside of the copy
+        const fs::path link = (copy_ / name).lexically_normal();
         fs::create_directories(link.parent_path(), error);
         fs::remove(link, error);
+        fs::create_symlink(options_.shim, link, error);
+        built_ += link.string() + "\n";
       }
-      fs::create_symlink(options_.shim, link, error);
     }
     return {};
   }
@@ -154,6 +155,7 @@ class Rehearser {
             "TMPDIR=" + scratch_.temporary().string(),
             fmt::format("{}={}", shim::kRecordVariable, scratch_.calls().string()),
             fmt::format("{}={}", shim::kMakeVariable, makes),
+            fmt::format("{}={}", shim::kBuiltVariable, built_),
             kNoKill};
   }
 
@@ -201,6 +203,7 @@ class Rehearser {
   const Scratch& scratch_;
   fs::path project_;
   fs::path copy_;
+  std::string built_;  // value of kBuiltVariable
   std::set<std::string> before_;
 };
 

@@ -16,6 +16,10 @@ inline constexpr const char* kRecordVariable = "ASSAY_SHIM_RECORD";
 // Names of files, one a line, that the shim makes in every output folder.
 inline constexpr const char* kMakeVariable = "ASSAY_SHIM_MAKE";
 
+// Paths, one a line, of programs that the project builds. They are links to the shim. A script may
+// remove them before it builds, so that every shim makes them again.
+inline constexpr const char* kBuiltVariable = "ASSAY_SHIM_BUILT";
+
 struct Call {
   std::vector<std::string> argv;         // argv[0] as the script wrote it
   std::vector<std::string> environment;  // "NAME=value"

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -39,23 +40,34 @@ void touch(const fs::path& file) {
   std::ofstream(file, std::ios::app).flush();
 }
 
+// The lines of a variable.
+std::vector<std::string> lines_of(const char* variable) {
+  const char* value = std::getenv(variable);
+  std::istringstream text(value == nullptr ? "" : value);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
+}
+
 void make_outputs(const Call& call) {
   std::vector<std::string> names{"inference.pdmodel", "inference.pdiparams", "model.pdmodel",
                                  "model.pdiparams"};
-  if (const char* more = std::getenv(kMakeVariable)) {
-    const std::string text(more);
-    for (std::size_t at = 0; at < text.size();) {
-      const std::size_t end = std::min(text.find('\n', at), text.size());
-      names.push_back(text.substr(at, end - at));
-      at = end + 1;
-    }
-  }
+  for (std::string& name : lines_of(kMakeVariable)) names.push_back(std::move(name));
   for (const std::string& output : outputs_of(call.argv)) {
     if (is_file_name(output)) {
       touch(output);
       continue;
     }
     for (const std::string& name : names) touch(fs::path(output) / name);
+  }
+}
+
+void make_built() {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  for (const std::string& program : lines_of(kBuiltVariable)) {
+    fs::create_directories(fs::path(program).parent_path(), error);
+    fs::create_symlink(self, program, error);
   }
 }
 
@@ -75,6 +87,7 @@ int record(int argc, char** argv) {
   ::close(fd);
   if (!whole) return complain("cannot write the record");
   make_outputs(call);
+  make_built();
   return 0;
 }
 

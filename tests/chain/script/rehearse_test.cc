@@ -116,9 +116,13 @@ TEST_F(RehearsalTest, ProgramsOfTheFileAreTheShimToo) {
   put(project() / "deploy/build/infer", "#!/bin/sh\nexit 9\n");
   RehearsalOptions options;
   options.programs = {"my_converter", "./deploy/build/infer"};
-  const Rehearsal done = good("my_converter a && ./deploy/build/infer b\n", options);
+  const Rehearsal done = good(
+      "my_converter a && ./deploy/build/infer b\n"
+      "rm -r deploy/build; mkdir deploy/build; make; ./deploy/build/infer c\n",
+      options);
   EXPECT_THAT(argvs(done.commands), ElementsAre(ElementsAre("my_converter", "a"),
-                                                ElementsAre("./deploy/build/infer", "b")));
+                                                ElementsAre("./deploy/build/infer", "b"),
+                                                ElementsAre("./deploy/build/infer", "c")));
 }
 
 TEST_F(RehearsalTest, AScriptMayEditTheCopy) {
