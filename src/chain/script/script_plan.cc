@@ -185,8 +185,25 @@ std::vector<std::size_t> needs_of(plan::StageKind kind, const std::vector<plan::
   return {};
 }
 
-std::vector<std::string> programs_of(const std::vector<Line>& lines) {
-  std::set<std::string> programs;
+// The relative paths below a folder build/ that a script names.
+std::set<std::string> built_in(std::string_view script) {
+  constexpr std::string_view kOfPath =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-";
+  constexpr std::string_view kFolder = "/build/";
+  std::set<std::string> found;
+  for (std::size_t at = 0; (at = script.find(kFolder, at)) != std::string_view::npos; ++at) {
+    const std::size_t before = script.find_last_not_of(kOfPath, at);
+    const std::size_t first = before == std::string_view::npos ? 0 : before + 1;
+    const std::string_view path =
+        script.substr(first, script.find_first_not_of(kOfPath, at) - first);
+    const bool of_variable = first > 0 && (script[first - 1] == '}' || script[first - 1] == '$');
+    if (!of_variable && !path.starts_with('/') && !path.ends_with('/')) found.emplace(path);
+  }
+  return found;
+}
+
+std::vector<std::string> programs_of(const std::vector<Line>& lines, std::string_view script) {
+  std::set<std::string> programs = built_in(script);
   for (const Line& line : lines) {
     const std::string& word = line.words.front();
     const bool built = word.find("build/") != std::string::npos && !word.starts_with('/');
@@ -283,7 +300,8 @@ Result<plan::Plan> plan_by_script(const ScriptRequest& request) {
   options.project = project.string();
   options.shim = request.shim;
   options.trusted = request.trusted;
-  options.programs = programs_of(lines);
+  ASSAY_TRY(const std::string script_text, read_file(project / script));
+  options.programs = programs_of(lines, script_text);
   const std::string checkpoint = value_of(lines, "train_model_name");
   if (request.makes_checkpoint && !checkpoint.empty() && checkpoint != "null") {
     options.makes = {checkpoint, checkpoint + ".pdparams"};

@@ -88,6 +88,7 @@ TEST(DryRunByScript, PlansASuiteThatAssayDoesNotKnow) {
 source test_tipc/own.sh
 $(value 2) $(value 3) --epochs=$(value 4 | cut -d= -f2) --mode=$2 $3 > out.log
 wget http://example.com/w
+./cpp/build/own_infer $(pwd)/build/x
 )");
   put(scratch.path() / "test_tipc/own.sh",
       "file=$1\nvalue() { sed -n $1p $file | cut -d: -f2; }\n");
@@ -99,9 +100,11 @@ wget http://example.com/w
   const CliResult done = run_cli(scratch.path(), json);
   EXPECT_EQ(done.code, 0) << done.out;
   EXPECT_THAT(done.out, HasSubstr("also starts 1 wget"));
-  const auto stage = nlohmann::json::parse(done.out.substr(done.out.find('{')));
+  const auto stage =
+      nlohmann::json::parse(split_at(done.out.substr(done.out.find('{')), '\n').front());
   EXPECT_EQ(stage["argv"], (std::vector<std::string>{"python3.8", "learn.py", "--fast",
                                                      "--epochs=2", "--mode=lite", "7"}));
+  EXPECT_THAT(done.out, HasSubstr("\"argv\":[\"./cpp/build/own_infer\","));
   EXPECT_EQ(stage["stage"], "learn");
   EXPECT_EQ(stage["log"], "out.log");
   EXPECT_THAT(run_cli(scratch.path(), words).out, HasSubstr("python3.8 learn.py --fast"));
