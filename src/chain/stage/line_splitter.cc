@@ -9,11 +9,10 @@ constexpr std::size_t kMaxLine = 64 * 1024;
 
 void LineSplitter::take(std::string_view bytes, const LineHandler& on_line) {
   while (!bytes.empty()) {
-    const std::size_t end = bytes.find('\n');
+    const std::size_t end = bytes.find_first_of("\r\n");
     line_.append(bytes.substr(0, end));
     if (end == std::string_view::npos && line_.size() < kMaxLine) return;
-    if (on_line) on_line(line_);
-    line_.clear();
+    this->end(on_line);
     if (end == std::string_view::npos) return;
     bytes.remove_prefix(end + 1);
   }

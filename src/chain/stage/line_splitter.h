@@ -1,6 +1,7 @@
 #pragma once
 
-// Splits output that arrives in pieces into lines.
+// Splits output that arrives in pieces into lines, without the empty ones. A carriage return ends a
+// line too: progress bars write nothing else.
 
 #include <functional>
 #include <string>

@@ -6,6 +6,9 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <string>
+
+#include "base/text.h"
 
 namespace assay::chain::stage {
 namespace {
@@ -18,12 +21,15 @@ struct Spelling {
 constexpr std::array kSpellings{
     Spelling{"loss", "loss"},
     Spelling{"avg_loss", "loss"},
+    Spelling{"Loss", "loss"},
+    Spelling{"train_loss", "loss"},
     Spelling{"batch_cost", "batch_cost"},
     Spelling{"avg_batch_cost", "batch_cost"},
     Spelling{"reader_cost", "reader_cost"},
     Spelling{"avg_reader_cost", "reader_cost"},
     Spelling{"ips", "ips"},
     Spelling{"avg_ips", "ips"},
+    Spelling{"interval_samples_per_second", "ips"},
     Spelling{"max_mem_reserved", "gpu_memory_mb"},
     Spelling{"max_mem_allocated", "gpu_allocated_mb"},
     Spelling{"acc", "accuracy"},
@@ -36,7 +42,40 @@ bool is_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '@';
 }
 
+// The number without its separators of thousands: "1234.5" of "1,234.5 samples/s".
+std::string without_commas(std::string_view text) {
+  constexpr std::size_t kGroup = 3;
+  std::string number(text.substr(0, digits_at_front(text)));
+  while (text.remove_prefix(digits_at_front(text)), text.starts_with(',')) {
+    const std::size_t digits = digits_at_front(text.substr(1));
+    if (number.empty() || digits != kGroup) return number;
+    text.remove_prefix(1);
+    number += text.substr(0, digits);
+  }
+  return number += text;
+}
+
+// Escape sequences (CSI) such as colours are left out.
+std::string without_colours(std::string_view line) {
+  std::string plain;
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    if (!line.substr(at).starts_with("\033[")) {
+      plain += line[at];
+      continue;
+    }
+    at += 2;
+    while (at < line.size() && std::isalpha(static_cast<unsigned char>(line[at])) == 0) ++at;
+  }
+  return plain;
+}
+
+// The number at the front of a text, also within `[…]` or `tensor(…)`.
 std::optional<double> number_at(std::string_view text) {
+  for (const std::string_view around : {"[", "tensor(", "Tensor("}) {
+    if (text.starts_with(around)) text.remove_prefix(around.size());
+  }
+  const std::string plain = without_commas(text);
+  text = plain;
   if (text.starts_with("nan") || text.starts_with("NaN")) return std::nan("");
   if (text.starts_with("inf")) return HUGE_VAL;
   double value = 0;
@@ -59,10 +98,12 @@ bool is_of_an_evaluation(std::string_view line) {
 
 }  // namespace
 
-std::vector<Reading> read_train_line(std::string_view line) {
+std::vector<Reading> read_train_line(std::string_view whole) {
   std::vector<Reading> readings;
   constexpr std::size_t kLongest = 4096;  // training lines are short; longer ones are not parsed
-  if (line.size() > kLongest) return readings;
+  if (whole.size() > kLongest) return readings;
+  const std::string plain = without_colours(whole);
+  const std::string_view line = plain;
   const bool evaluates = is_of_an_evaluation(line);
   std::size_t at = 0;
   while (at < line.size()) {

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "chain/results/npy.h"
 #include "chain/stage/autolog.h"
+#include "chain/stage/line_splitter.h"
 #include "chain/stage/train_log.h"
 #include "cli_run.h"
 
@@ -46,6 +47,31 @@ TEST(TrainLog, LinesOfTwoRepositoriesAreRead) {
               ElementsAre(Pair("eval_ips", 12.5), Pair("eval_loss", 3.5)));
   EXPECT_TRUE(readings_of("Creating model").empty());
   EXPECT_TRUE(std::isnan(readings_of("loss: nan")["loss"]));
+}
+
+TEST(TrainLog, NumbersAreReadHoweverTheyAreWritten) {
+  EXPECT_THAT(readings_of("ips: 1,234.5 samples/s, loss: 0,7"),
+              ElementsAre(Pair("ips", 1234.5), Pair("loss", 0)));
+  EXPECT_THAT(readings_of("ips: 12,345,678"), ElementsAre(Pair("ips", 12'345'678)));
+  EXPECT_THAT(readings_of("ips: 12,3456"), ElementsAre(Pair("ips", 12)));
+  EXPECT_THAT(readings_of("loss: [0.69]"), ElementsAre(Pair("loss", 0.69)));
+  EXPECT_THAT(readings_of("loss=tensor(0.5, device='gpu:0')"), ElementsAre(Pair("loss", 0.5)));
+  EXPECT_TRUE(std::isnan(readings_of("loss=tensor(nan)")["loss"]));
+  EXPECT_THAT(readings_of("Loss: 0.25"), ElementsAre(Pair("loss", 0.25)));
+  EXPECT_THAT(readings_of("train_loss: 0.25"), ElementsAre(Pair("loss", 0.25)));
+  EXPECT_THAT(readings_of("interval_samples_per_second: 8.5"), ElementsAre(Pair("ips", 8.5)));
+  EXPECT_THAT(readings_of("\033[35mloss: \033[1;31m0.5\033[0m"), ElementsAre(Pair("loss", 0.5)));
+}
+
+TEST(LineSplitter, AProgressBarHasALineForEachCarriageReturn) {
+  stage::LineSplitter splitter;
+  std::vector<std::string> lines;
+  const stage::LineHandler keep = [&](std::string_view line) { lines.emplace_back(line); };
+  splitter.take("\rloss: 1\rlo", keep);
+  splitter.take("ss: 2\r", keep);
+  splitter.take("\nend\r\n", keep);
+  splitter.end(keep);
+  EXPECT_THAT(lines, ElementsAre("loss: 1", "loss: 2", "end"));
 }
 
 TEST(AutoLogLines, DoubledLinesGiveEachFieldOnce) {
