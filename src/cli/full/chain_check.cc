@@ -3,19 +3,15 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <map>
 #include <utility>
 
-#include "base/process.h"
 #include "base/terminal.h"
-#include "base/text.h"
 #include "chain/params/launch_script.h"
 #include "chain/params/params.h"
 #include "chain/plan/launch_plan.h"
-#include "chain/script/doubts.h"
-#include "chain/script/script_plan.h"
 #include "cli/exit_code.h"
+#include "cli/full/chain_rehearse.h"
 
 namespace assay::cli::full {
 
@@ -48,30 +44,6 @@ params::CheckedFile check_launch(const std::string& file) {
           "benchmark_train", params::describe(read.problems)};
 }
 
-// Checks files by what their own scripts start. No dialect is needed.
-Result<int> check_by_rehearsal(const CheckArguments& arguments) {
-  ASSAY_TRY(const std::string self, own_executable());
-  bool good = true;
-  for (const std::string& file : arguments.files) {
-    script::ScriptRequest request;
-    request.params_file = file;
-    request.mode = arguments.rehearse;
-    request.shim = shim_beside(self);
-    request.trusted = arguments.trusted;
-    const auto plan = script::plan_by_script(request);
-    if (!plan && plan.error().kind != ErrorKind::usage) return tl::unexpected(plan.error());
-    const std::vector<std::string> doubts =
-        plan ? script::doubts_about(*plan) : std::vector<std::string>{plan.error().message};
-    for (const std::string& doubt : doubts) show(stderr, "{}: {}\n", file, doubt);
-    good = good && doubts.empty();
-    if (doubts.empty()) {
-      show(stdout, "{}: good (its script starts {})\n", file,
-           count_of(plan->stages.size(), "command"));
-    }
-  }
-  return good ? kAllGood : kUsage;
-}
-
 }  // namespace
 
 void add_dialect_options(CLI::App& app, DialectArguments& arguments) {
@@ -90,12 +62,9 @@ Result<const params::Dialects*> dialects_of(const DialectArguments& arguments,
   return &*own;
 }
 
-std::string shim_beside(const std::string& assay) {
-  return std::filesystem::path(assay).replace_filename("assay-shim").string();
-}
-
 Result<int> check(const CheckArguments& arguments) {
-  if (!arguments.rehearse.empty()) return check_by_rehearsal(arguments);
+  if (!arguments.rehearse.empty())
+    return check_by_rehearsal(arguments.files, arguments.rehearse, arguments.trusted);
   std::optional<params::Dialects> own;
   ASSAY_TRY(const params::Dialects* dialects, dialects_of(arguments.dialect, own));
   CheckTable table;

@@ -24,9 +24,6 @@ void add_dialect_options(CLI::App& app, DialectArguments& arguments);
 Result<const chain::params::Dialects*> dialects_of(const DialectArguments& arguments,
                                                    std::optional<chain::params::Dialects>& own);
 
-// The shim that lies beside assay.
-std::string shim_beside(const std::string& assay);
-
 struct CheckArguments {
   std::vector<std::string> files;
   DialectArguments dialect;

@@ -31,10 +31,10 @@
 #include "chain/results/compare.h"
 #include "chain/results/report_html.h"
 #include "chain/run/runner.h"
-#include "chain/script/script_plan.h"
 #include "chain/stage/monitor.h"
 #include "cli/exit_code.h"
 #include "cli/full/chain_check.h"
+#include "cli/full/chain_rehearse.h"
 #include "cli/full/chain_speed.h"
 
 namespace assay::cli::full {
@@ -138,8 +138,7 @@ struct RunArguments {
   std::string machines;  // "a,b"
   bool dry_run = false;
   bool json = false;
-  bool by_script = false;
-  script::ScriptRequest script;
+  ScriptArguments script;
   double stage_limit = 0;
   double idle_limit = 300;
   double budget = 900;
@@ -196,16 +195,7 @@ CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
       app->add_flag("--dry-run", arguments.dry_run, "Print the stages without running them");
   app->add_flag("--json", arguments.json, "With --dry-run: print one JSON object per line")
       ->needs(dry);
-  CLI::Option* by_script = app->add_flag(
-      "--by-script", arguments.by_script,
-      "With --dry-run: rehearse the suite's own script, shut in, and print what it starts");
-  by_script->needs(dry);
-  app->add_option("--script", arguments.script.script,
-                  "The script to rehearse (default: the suite's for this file and mode)")
-      ->needs(by_script);
-  app->add_flag("--trust-script", arguments.script.trusted,
-                "Rehearse the script also where the kernel cannot shut it in")
-      ->needs(by_script);
+  add_script_options(*app, arguments.script, dry);
   app->add_option("-k,--filter", arguments.plan.filters,
                   "Only stages whose name contains this, and the stages that they need")
       ->allow_extra_args(false);
@@ -301,19 +291,18 @@ Result<plan::Plan> planned_launch(const RunArguments& arguments) {
 }
 
 Result<plan::Plan> rehearsed(const RunArguments& arguments) {
-  script::ScriptRequest request = arguments.script;
+  script::ScriptRequest request = arguments.script.request;
   request.params_file = arguments.file;
   request.mode = arguments.mode;
   request.third = arguments.plan.third;
   request.python = arguments.plan.python;
   request.makes_checkpoint = !arguments.plan.fallback_checkpoint;
-  request.shim = shim_beside(arguments.run.self);
-  ASSAY_TRY(plan::Plan plan, script::plan_by_script(request));
+  ASSAY_TRY(plan::Plan plan, rehearsed_plan(std::move(request)));
   return plan::filtered(std::move(plan), arguments.plan.filters);
 }
 
 Result<plan::Plan> planned(const RunArguments& arguments) {
-  if (arguments.by_script) return rehearsed(arguments);
+  if (arguments.script.by_script) return rehearsed(arguments);
   if (params::is_launch_script(arguments.file)) {
     if (!arguments.machines.empty()) {
       return usage_error(
