@@ -223,6 +223,22 @@ std::string helpers_note(const std::vector<Command>& helpers) {
   return text;
 }
 
+plan::Plan plan_of(const Rehearsal& rehearsal, const std::string& params_text) {
+  plan::Plan plan;
+  plan.stages = recognised(rehearsal.commands, params_text);
+  if (const std::string note = helpers_note(rehearsal.helpers); !note.empty()) {
+    plan.warnings.push_back(fmt::format("the script also starts {}: a rehearsal runs none", note));
+  }
+  return plan;
+}
+
+// A file that the user names.
+Result<std::string> text_of(const std::string& project, const std::string& file) {
+  auto text = read_file(fs::path(project) / file);
+  if (!text) return usage_error(text.error().message);
+  return text;
+}
+
 }  // namespace
 
 std::string find_script(const std::string& project, const std::string& params_file,
@@ -279,53 +295,57 @@ std::vector<plan::Stage> recognised(const std::vector<Command>& commands,
 }
 
 Result<plan::Plan> plan_by_script(const ScriptRequest& request) {
-  const fs::path project = request.project.empty() ? "." : request.project;
-  ASSAY_TRY(const std::string text, read_file(project / request.params_file));
-  RehearsalOptions options;
+  const std::string project = request.project.empty() ? "." : request.project;
   const std::string script = request.script.empty()
-                                 ? find_script(project.string(), request.params_file, request.mode)
+                                 ? find_script(project, request.params_file, request.mode)
                                  : request.script;
   if (script.empty()) {
     return usage_error(fmt::format("{}: the project has no {} for mode {}; --script names one",
                                    request.params_file,
                                    script_name(request.params_file, request.mode), request.mode));
   }
-  options.command = {"bash", script};
+  ASSAY_TRY(const std::string script_text, text_of(project, script));
   const bool launches = script == request.params_file;
-  const std::vector<Line> lines = launches ? std::vector<Line>() : command_lines(text);
+  std::string params_text;
+  if (!launches) {
+    ASSAY_TRY(params_text, text_of(project, request.params_file));
+  }
+  const std::vector<Line> lines = command_lines(params_text);
+  const std::string python = value_of(lines, "python");
+  if (python.starts_with('/')) {
+    return usage_error(fmt::format(
+        "{}: a rehearsal cannot stand in for {}: name the interpreter without its folder",
+        request.params_file, python));
+  }
+
+  RehearsalOptions options;
+  options.command = {"bash", script};
   if (!launches) {
     options.command.insert(options.command.end(), {request.params_file, request.mode});
     if (!request.third.empty()) options.command.push_back(request.third);
   }
-  options.project = project.string();
+  options.project = project;
   options.shim = request.shim;
   options.trusted = request.trusted;
-  ASSAY_TRY(const std::string script_text, read_file(project / script));
   options.programs = programs_of(lines, script_text);
   const std::string checkpoint = value_of(lines, "train_model_name");
   if (request.makes_checkpoint && !checkpoint.empty() && checkpoint != "null") {
     options.makes = {checkpoint, checkpoint + ".pdparams"};
   }
-  ASSAY_TRY(Rehearsal rehearsal, rehearse(options));
-  plan::Plan plan;
+  ASSAY_TRY(const Rehearsal rehearsal, rehearse(options));
+  if (rehearsal.commands.empty()) {
+    return usage_error(
+        fmt::format("{} starts no command in mode {} (exit code {}); it printed:\n{}", script,
+                    request.mode, rehearsal.code, trimmed(rehearsal.printed)));
+  }
+  plan::Plan plan = plan_of(rehearsal, params_text);
   plan.model = value_of(lines, "model_name");
   plan.mode = request.mode;
   plan.folder = fmt::format("./test_tipc/output/{}/{}", plan.model, plan.mode);
   plan.results_log = plan.folder + "/results_python.log";
-  plan.stages = recognised(rehearsal.commands, launches ? "" : text);
-  const std::string python = value_of(lines, "python");
   for (plan::Stage& stage : plan.stages) {
-    if (!request.python.empty() && stage.argv.front() == python) {
-      stage.argv.front() = request.python;
-    }
-  }
-  if (const std::string note = helpers_note(rehearsal.helpers); !note.empty()) {
-    plan.warnings.push_back(fmt::format("{} also starts {}: a rehearsal runs none", script, note));
-  }
-  if (plan.stages.empty()) {
-    return usage_error(
-        fmt::format("{} starts no command in mode {} (exit code {}); it printed:\n{}", script,
-                    request.mode, rehearsal.code, trimmed(rehearsal.printed)));
+    const bool is_python = !request.python.empty() && stage.argv.front() == python;
+    if (is_python) stage.argv.front() = request.python;
   }
   return plan;
 }

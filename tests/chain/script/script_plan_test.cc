@@ -151,6 +151,21 @@ true
   EXPECT_EQ(run_cli(scratch.path(), {"check", "--rehearse", "lite", "good.txt"}).code, 0);
 }
 
+TEST(DryRunByScript, WhatCannotBeRehearsedIsRefused) {
+  const Scratch scratch;
+  put(scratch.path() / "f.txt", "model_name:m\npython:/usr/bin/python3\n");
+  put(scratch.path() / "s.sh", "true\n");
+  std::vector<std::string> words{"run",         "f.txt",    "x",   "--dry-run",
+                                 "--by-script", "--script", "s.sh"};
+  const CliResult absolute = run_cli(scratch.path(), words);
+  EXPECT_EQ(absolute.code, 2);
+  EXPECT_THAT(absolute.out, HasSubstr("cannot stand in for /usr/bin/python3"));
+  words.back() = "none.sh";
+  const CliResult missing = run_cli(scratch.path(), words);
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_THAT(missing.out, HasSubstr("none.sh"));
+}
+
 // The argv of a dry run.
 std::vector<std::string> planned(const std::filesystem::path& project,
                                  const std::vector<std::string>& more) {
