@@ -41,8 +41,8 @@ HALF_UNIT = {
 # half precision does not grow with the number of terms, so this leaves room for sums.
 IN_FLOAT32 = {"float16": 2.0**-20, "bfloat16": 2.0**-20}
 BELIEVED_FROM = 12  # perturbations that the slot asks for before it believes a fault
-ROUNDINGS = 4  # evaluations with perturbed intermediate results
-MOST_ROUNDED = 1 << 20  # elements
+# Evaluations with perturbed intermediate results, for up to so many elements of inputs.
+ROUNDINGS = {1 << 16: 4, 1 << 20: 2}
 # Regimes without this have exact or special outputs, which no rounding excuses.
 ROUNDED = frozenset({"usual", "wide", "layout", "constant"})
 
@@ -171,9 +171,10 @@ def more(of: Call, truth: WideCall, function: Any) -> list[WideCall]:
         smaller = Smaller(of, truth)
         if _shows(smaller, function, nullcontext()):
             calls.append(smaller)
-    for number in range(1, ROUNDINGS + 1 if of.elements <= MOST_ROUNDED else 0):
+    roundings = next((count for most, count in ROUNDINGS.items() if of.elements <= most), 0)
+    for number in range(roundings):
         rounded = Rounded(of, truth)
-        if not _shows(rounded, function, of.framework.rounding(rounded.unit(), 4096 * number)):
+        if not _shows(rounded, function, of.framework.rounding(rounded.unit(), 4096 * (number + 1))):
             break
         calls.append(rounded)
     return calls

@@ -32,7 +32,7 @@ Status Recorder::record(const RecordVerdict& verdict) {
   finished.finished_ms = wall_ms();
   finished.record = verdict.record;
   wire::Bytes smaller;
-  if (!verdict.record.empty() && verdict.verdict.outcome == Outcome::pass) {
+  if (!verdict.record.empty() && !info(verdict.verdict.outcome).failed) {
     finished.record = smaller = wire::without_listed_values(verdict.record);
   }
   if (!verdict.record.empty()) {

@@ -169,10 +169,13 @@ class TorchFramework(Framework):
     def cancelled(self, right: Any, value: Any, unit: float) -> Any:
         """`value` where it is farther from `right` than a result without cancellation, else `right`. `right`
         itself, if no element is."""
+        from torch.utils._python_dispatch import _disable_current_modes
+
         if not (right.is_floating_point() or right.is_complex()):
             return right
-        value, known = value.detach(), right.detach()
-        return self._chosen((value - known).abs() > CANCELLED * unit * known.abs(), value, right)
+        with _disable_current_modes():  # rounding() is one
+            value, known = value.detach(), right.detach()
+            return self._chosen((value - known).abs() > CANCELLED * unit * known.abs(), value, right)
 
     def _chosen(self, where: Any, value: Any, right: Any) -> Any:
         return self.torch.where(where, value.detach(), right.detach()) if where.any() else right
