@@ -44,7 +44,7 @@ BELIEVED_FROM = 12  # perturbations that the slot asks for before it believes a 
 # Evaluations with perturbed intermediate results, for up to so many elements of inputs.
 ROUNDINGS = {1 << 16: 4, 1 << 20: 2}
 # Regimes without this have exact or special outputs, which no rounding excuses.
-ROUNDED = frozenset({"usual", "wide", "layout", "constant"})
+ROUNDED = frozenset({"usual", "wide", "layout", "constant", "nan", "infinity"})
 
 
 class WideCall(Call):
