@@ -10,7 +10,7 @@ Before a fault is believed, more evaluations follow, which count at some element
 - under wide values with smaller inputs, where the truth is NaN because float64 overflows on the way.
 """
 
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from assay import reference
@@ -41,10 +41,10 @@ HALF_UNIT = {
 # half precision does not grow with the number of terms, so this leaves room for sums.
 IN_FLOAT32 = {"float16": 2.0**-20, "bfloat16": 2.0**-20}
 BELIEVED_FROM = 12  # perturbations that the slot asks for before it believes a fault
-ROUNDINGS = 4  # evaluations with perturbed intermediate results
-MOST_ROUNDED = 1 << 20  # elements
+# Evaluations with perturbed intermediate results, for up to so many elements of inputs.
+ROUNDINGS = {1 << 16: 4, 1 << 20: 2}
 # Regimes without this have exact or special outputs, which no rounding excuses.
-ROUNDED = frozenset({"usual", "wide", "layout", "constant"})
+ROUNDED = frozenset({"usual", "wide", "layout", "constant", "nan", "infinity"})
 
 
 class WideCall(Call):
@@ -101,6 +101,7 @@ class Beside(WideCall):
     def __init__(self, of: Call, truth: WideCall) -> None:
         super().__init__(of, 0)
         self.truth = truth
+        self.shows = False  # some element differs from the truth
 
     def _handed_over(self, leaves: list[tuple[str, Any]], gradients: bool) -> list[tuple[str, Any]]:
         known, tensor_type = self.truth.found.get(gradients, {}), self.framework.tensor_type
@@ -110,7 +111,9 @@ class Beside(WideCall):
             alike = isinstance(value, tensor_type) and isinstance(right, tensor_type)
             if not alike or self.framework.shape(value) != self.framework.shape(right):
                 return value
-            return self._merged(right, value, gradients)
+            merged = self._merged(right, value, gradients)
+            self.shows = self.shows or merged is not right
+            return merged
 
         return [(path, merged(path, value)) for path, value in leaves]
 
@@ -161,19 +164,26 @@ def evaluations(of: Call) -> list[tuple[list[Any], list[Any]]]:
 
 
 def more(of: Call, truth: WideCall, function: Any) -> list[WideCall]:
-    """The evaluations that count at some elements only. One that fails is left out."""
+    """The evaluations that count at some elements only. One that fails is left out, and so is what follows
+    roundings that show nothing: then no terms cancel."""
     calls: list[WideCall] = []
     if of.job.values == "wide":
-        calls.append(Smaller(of, truth))
-    if of.elements <= MOST_ROUNDED:
-        calls += [Rounded(of, truth) for _ in range(ROUNDINGS)]
-    done = []
-    for number, call in enumerate(calls):
-        rounded = isinstance(call, Rounded)
-        try:
-            with of.framework.rounding(call.unit(), 4096 * (number + 1)) if rounded else nullcontext():
-                call.evaluate(function)
-        except Exception:  # an operation that cannot be intercepted, or a root that leaves the domain
-            continue
-        done.append(call)
-    return done
+        smaller = Smaller(of, truth)
+        if _shows(smaller, function, nullcontext()):
+            calls.append(smaller)
+    roundings = next((count for most, count in ROUNDINGS.items() if of.elements <= most), 0)
+    for number in range(roundings):
+        rounded = Rounded(of, truth)
+        if not _shows(rounded, function, of.framework.rounding(rounded.unit(), 4096 * (number + 1))):
+            break
+        calls.append(rounded)
+    return calls
+
+
+def _shows(call: Beside, function: Any, context: AbstractContextManager[Any]) -> bool:
+    try:
+        with context:
+            call.evaluate(function)
+    except Exception:  # an operation that cannot be intercepted, or a root that leaves the domain
+        return False
+    return call.shows

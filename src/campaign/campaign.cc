@@ -222,6 +222,11 @@ Result<Campaign> read_campaign(const std::filesystem::path& file) {
   if (toml && version != 1) {
     return usage_error(where + ": a campaign in TOML must have `version = 1`");
   }
+  // engineV4's YAML keeps such a name as it is written.
+  if (toml && campaign.log_dir.find("${") != std::string::npos) {
+    return usage_error(fmt::format("{}: output.log_dir {} names a variable that is not set", where,
+                                   campaign.log_dir));
+  }
   if (campaign.pid_file.empty()) campaign.pid_file = default_pid_file(campaign.name);
   campaign.retest.error_configs = our_error_configs(campaign.retest.error_configs);
   return campaign;

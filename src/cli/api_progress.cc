@@ -100,7 +100,7 @@ void ApiProgress::planned(const Totals& totals) {
   };
   add(totals.earlier, "finished in earlier sessions");
   add(totals.duplicates, "given more than once");
-  add(totals.invalid_lines, "invalid lines");
+  add(totals.invalid_lines, totals.invalid_lines == 1 ? "invalid line" : "invalid lines");
   add(totals.other_apis, "of other APIs (--apis-from, -k)");
   print_line(terminal_.wrap(line));
 }

@@ -37,7 +37,7 @@ void print(const PlanSummary& plan) {
   };
   add(totals.earlier, "finished in earlier sessions");
   add(totals.duplicates, "given more than once");
-  add(totals.invalid_lines, "invalid lines");
+  add(totals.invalid_lines, totals.invalid_lines == 1 ? "invalid line" : "invalid lines");
   show(stdout, "{}\n", line);
 }
 

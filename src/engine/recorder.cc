@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "schedule/cost.h"
 #include "verdict/endings.h"
+#include "wire/listed_values.h"
 
 namespace assay {
 
@@ -30,6 +31,10 @@ Status Recorder::record(const RecordVerdict& verdict) {
   finished.attempts = ended.attempt.number;
   finished.finished_ms = wall_ms();
   finished.record = verdict.record;
+  wire::Bytes smaller;
+  if (!verdict.record.empty() && !info(verdict.verdict.outcome).failed) {
+    finished.record = smaller = wire::without_listed_values(verdict.record);
+  }
   if (!verdict.record.empty()) {
     const auto record = wire::open<wire::Record>(verdict.record);
     if (record) finished.took_us = measured_work_us(**record);

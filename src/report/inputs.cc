@@ -47,6 +47,16 @@ std::span<const double> listed_values(const wire::Filling* filling) {
   return {filling->literal()->data(), filling->literal()->size()};
 }
 
+// A run drops long lists of values from the records of cases that pass.
+Status check_kept(const wire::Filling* filling) {
+  if (filling == nullptr || filling->literal() == nullptr || filling->literal()->size() > 0) {
+    return {};
+  }
+  return fail(
+      "a run keeps long lists of input values only if the case fails; write them with assay api "
+      "--api_config='…' --use_dump=True");
+}
+
 Result<FillRule> rule_of(const wire::Filling* filling, DType dtype) {
   if (filling == nullptr) return default_rule(dtype);
   if (filling->kind() > static_cast<std::uint8_t>(kLastFillKind)) {
@@ -111,6 +121,7 @@ Status fill_again(const wire::Filling* filling, const FillKey& key, DType dtype,
     fill_values(listed, dtype, out);
     return {};
   }
+  ASSAY_CHECK(check_kept(filling));
   ASSAY_TRY(const FillRule rule, rule_of(filling, dtype));
   fill(rule, key, dtype, out);
   return {};
@@ -123,6 +134,7 @@ Status fill_element_again(const wire::Filling* filling, const FillKey& key, DTyp
     fill_values(listed.subspan(index, 1), dtype, out);
     return {};
   }
+  ASSAY_CHECK(check_kept(filling));
   ASSAY_TRY(const FillRule rule, rule_of(filling, dtype));
   fill(rule, key, dtype, out, index);
   return {};

@@ -71,8 +71,9 @@ json trials_json(const wire::Record& record) {
     if (is_mutant(*trial)) continue;
     json shown = {{"values", text(trial->values())}, {"lanes", json::array()}};
     if (assay::is_skipped(*trial)) shown["skipped"] = text(trial->skipped());
-    for (const wire::LaneRecord* lane : *trial->lanes())
-      shown["lanes"].push_back(ending_json(*lane));
+    for (std::uint32_t i = 0; trial->lanes() != nullptr && i < trial->lanes()->size(); ++i) {
+      shown["lanes"].push_back(ending_json(*trial->lanes()->Get(i)));
+    }
     trials.push_back(std::move(shown));
   }
   return trials;

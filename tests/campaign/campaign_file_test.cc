@@ -138,6 +138,12 @@ TEST_F(CampaignFile, ReadsTheSameKeysFromToml) {
                                               Pair("atol", "0.5")));
 }
 
+TEST_F(CampaignFile, AFolderNamedByAnUnsetVariableIsRefusedInToml) {
+  std::string text = kToml;
+  text.replace(text.find("\"night\"\n[engine"), 7, "\"runs/${ASSAY_TEST_UNSET}\"");
+  EXPECT_THAT(refusal(text, "c.toml"), HasSubstr("runs/${ASSAY_TEST_UNSET} names a variable"));
+}
+
 TEST_F(CampaignFile, RefusesErrorsWithTheirLine) {
   EXPECT_THAT(refusal("name: a\ninputs: {}\n"),
               HasSubstr("c.yaml:2: unknown key inputs; known keys: name, "));

@@ -56,6 +56,12 @@ def test_shrunk_cases_have_a_handful_of_elements(folder):
     assert "axis" not in shrunk["paddle.nn.functional.log_softmax"]
 
 
+def test_a_case_is_shown_with_the_regimes_that_do_not_judge_it(folder):
+    shown = json.loads(assay("show", folder, "abs", "--json"))
+    skipped = {trial["values"]: trial["skipped"] for trial in shown["trials"] if "skipped" in trial}
+    assert "infinity" in skipped["bulk"]
+
+
 def test_the_script_shows_the_fault(folder):
     shown = set()
     for each in findings(folder):

@@ -5,12 +5,14 @@ import pathlib
 import sys
 from types import SimpleNamespace
 
+import mpmath
+import numpy as np
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 
 from assay.frameworks.torch_framework import TorchFramework  # noqa: E402
-from assay.precise import precise  # noqa: E402
+from assay.precise import INEXACT, fast_table, precise  # noqa: E402
 from assay.spec import TensorSpec  # noqa: E402
 
 FRAMEWORK = TorchFramework()
@@ -36,6 +38,33 @@ def test_the_square_of_a_large_number_overflows_in_float64_only():
     assert abs(slope.item() * 1e200 - 1) < 1e-14
 
 
+def test_long_doubles_have_ten_more_bits_than_float64():
+    mp = mpmath.mp.clone()
+    mp.dps = 60
+    digits = lambda value: mp.mpf(np.format_float_scientific(value, precision=25, unique=False))  # noqa: E731
+    others = {
+        "log2": lambda z: mp.log(z) / mp.log(2),
+        "rsqrt": lambda z: 1 / mp.sqrt(z),
+        "reciprocal": lambda z: 1 / z,
+        "sigmoid": lambda z: 1 / (1 + mp.exp(-z)),
+    }
+    judged = 0
+    for stem, made in fast_table(np).items():
+        function = others.get(stem) or getattr(mp, stem)
+        for z in (0.3, -0.7, 1e-9, 2.5, -30.0, 0.3 + 0.4j, 1e-9 - 2j, -3 + 1e-6j):
+            wide = np.clongdouble if isinstance(z, complex) else np.longdouble
+            if wide is np.clongdouble and (stem, "complex128") in INEXACT:
+                continue
+            for make, right in zip(made, (function(mp.convert(z)), mp.diff(function, z)), strict=True):
+                with np.errstate(all="ignore"):
+                    found = np.clongdouble(make(wide(z)))
+                if wide is np.longdouble and (np.isnan(found) or mp.im(right)):
+                    continue  # outside of the domain
+                assert abs(mp.mpc(digits(found.real), digits(found.imag)) / right - 1) < 2.0**-60, (stem, z)
+                judged += 1
+    assert judged > 200
+
+
 def test_a_sum_that_cancels_has_all_its_digits():
     # The root of digamma is 1.46163214496836234126… (Abramowitz and Stegun, 6.3.19), 4e-17 from this double.
     value, _ = truth_of("digamma", torch.digamma, [1.4616321449683623])
@@ -58,7 +87,7 @@ def test_other_calls_keep_their_function():
     for of, values, spec in (
         (entry, "wide", TensorSpec((4,), "float32", 0)),
         (entry, "exact", TensorSpec((4,), "float64", 0)),
-        (entry, "wide", TensorSpec((1 << 15,), "float64", 0)),
+        (entry, "wide", TensorSpec((1 << 21,), "float64", 0)),
         (SimpleNamespace(name="paddle.relu"), "wide", TensorSpec((4,), "float64", 0)),
     ):
         job.values = values

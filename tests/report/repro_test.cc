@@ -115,6 +115,15 @@ TEST(Repro, WithoutFillingsTheDefaultIsTakenAndSaid) {
   EXPECT_EQ(std::memcmp(file.data(), expected[0].data(), file.size()), 0);
 }
 
+TEST(Repro, ValuesThatTheRunDroppedAreNotReplacedByOthers) {
+  StoredRun run;
+  run.add_filled(R"(paddle.abs(Tensor([0], "float32")))", {{{}, {}, /*dropped=*/true}});
+  const auto found = StoredRun::must(find_case(run.store(), "abs"));
+  const auto repro = write_repro(run.store(), found, run.folder() / "repro");
+  ASSERT_FALSE(repro.has_value());
+  EXPECT_THAT(repro.error().message, HasSubstr("only if the case fails"));
+}
+
 TEST(Repro, WhatNoDiskHoldsIsAnError) {
   StoredRun run;
   run.add_filled(R"(paddle.abs(Tensor([4611686018427387904, 4], "int8")))", {});

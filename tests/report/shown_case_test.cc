@@ -151,6 +151,14 @@ TEST(ShownCase, ACaseWithoutARecordIsShown) {
   EXPECT_THAT(page, HasSubstr("no reference is registered"));
 }
 
+TEST(ShownCase, ASkippedTrialHasItsReasonAndNoLanes) {
+  StoredRun run;
+  run.add_filled("paddle.abs(1)", {});
+  const ShownCase shows = shown_of(run, "paddle.abs(1)");
+  EXPECT_EQ(shows.json["trials"][1]["skipped"], "integers have no wide values");
+  EXPECT_EQ(shows.json["trials"][1]["lanes"].size(), 0U);
+}
+
 // Blanks, quotes and trailing commas need not be those of the stored text.
 TEST(ShownCase, IsFoundByAnySpellingOfItsText) {
   StoredRun run;

@@ -23,6 +23,7 @@ namespace assay::testing {
 struct InputParts {
   FillRule rule;
   std::vector<double> literal;
+  bool dropped = false;  // the record has an empty list in place of the values
 };
 
 class StoredRun {
@@ -77,7 +78,8 @@ class StoredRun {
     return made;
   }
 
-  // A finished case with a record that tells how its inputs were filled.
+  // A finished case with a record that tells how its inputs were filled, and a trial that was
+  // skipped.
   std::uint64_t add_filled(const std::string& text, const std::vector<InputParts>& inputs,
                            std::uint64_t seed = 0, std::uint64_t spoil = 0) {
     const auto bytes = elements(text, inputs, seed);
@@ -85,7 +87,9 @@ class StoredRun {
     std::vector<flatbuffers::Offset<wire::Filling>> fillings;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const FillRule& rule = inputs[i].rule;
-      const auto literal = builder.CreateVector(inputs[i].literal);
+      const auto literal = inputs[i].literal.empty() && !inputs[i].dropped
+                               ? 0
+                               : builder.CreateVector(inputs[i].literal);
       fillings.push_back(wire::CreateFilling(builder, static_cast<std::uint8_t>(rule.kind),
                                              rule.low, rule.high, rule.extent, literal,
                                              checksum(bytes[i]) ^ spoil));
@@ -98,8 +102,10 @@ class StoredRun {
     const auto test = lane.Finish();
     const auto lanes =
         builder.CreateVector(std::vector<flatbuffers::Offset<wire::LaneRecord>>{test});
-    const auto trials = builder.CreateVector(
-        std::vector<flatbuffers::Offset<wire::Trial>>{wire::CreateTrial(builder, 0, lanes)});
+    const auto wide = builder.CreateString("wide");
+    const auto reason = builder.CreateString("integers have no wide values");
+    const auto trials = builder.CreateVector(std::vector{
+        wire::CreateTrial(builder, 0, lanes), wire::CreateTrial(builder, wide, 0, 0, reason)});
     wire::RecordBuilder record(builder);
     record.add_version(wire::kVersion);
     record.add_id(case_id(text));

@@ -61,6 +61,9 @@ def smooth_l1_loss(input, label, reduction="mean", delta=1.0, is_huber=True, nam
     weight=WEIGHT,
     accommodates=NOT_BY_LABEL,
     traits={"sums": False},
+    undefined={
+        "nan": "PyTorch refuses input or label outside [0, 1], on a GPU with an assertion that ends the lane"
+    },
 )
 def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None):
     loss = functional.binary_cross_entropy(input, label.detach(), reduction="none")

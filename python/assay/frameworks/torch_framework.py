@@ -143,32 +143,50 @@ class TorchFramework(Framework):
         if tensor.is_complex():
             parts = self.moved(torch.view_as_real(tensor.resolve_conj()), unit, seed, zeros_too)
             return torch.view_as_complex(parts)
-        generator = torch.Generator(tensor.device).manual_seed(seed)
-        real = torch.float64
-        draws = torch.rand(tensor.shape, generator=generator, dtype=real, device=tensor.device) - 0.5
-        shift = (draws + torch.copysign(torch.full_like(draws, 0.5), draws)) * unit
+        half = abs(unit) / 2
+        shift = self._drawn(tensor, -half, half, seed)
+        shift += torch.copysign(torch.full((), half, dtype=shift.dtype, device=shift.device), shift)
+        if unit < 0:
+            shift.neg_()
         moved = tensor * (1 + shift)
         return torch.where(tensor == 0, shift.to(tensor.dtype), moved) if zeros_too else moved
 
+    def _drawn(self, like: Any, low: float, high: float, seed: int) -> Any:
+        generator = self.torch.Generator(like.device).manual_seed(seed)
+        empty = self.torch.empty(like.shape, dtype=self.torch.float64, device=like.device)
+        return empty.uniform_(low, high, generator=generator)
+
     def rounding(self, unit: float, seed: int) -> Any:
-        """A context in which the result of every operation is perturbed."""
-        return rounding(self.torch, lambda tensor, number: self.moved(tensor, unit, seed + number, False))
+        """A context in which every result of an operation is multiplied by 1 ± (0 … 1) · unit."""
+
+        def moved(tensor: Any, number: int) -> Any:
+            if tensor.is_complex():
+                return self.moved(tensor, unit, seed + number, False)
+            return self._drawn(tensor, 1 - unit, 1 + unit, seed + number).mul_(tensor)
+
+        return rounding(self.torch, moved)
 
     def cancelled(self, right: Any, value: Any, unit: float) -> Any:
-        """`value` where it is farther from `right` than a result without cancellation, else `right`."""
-        right, value = right.detach(), value.detach()
+        """`value` where it is farther from `right` than a result without cancellation, else `right`. `right`
+        itself, if no element is."""
+        from torch.utils._python_dispatch import _disable_current_modes
+
         if not (right.is_floating_point() or right.is_complex()):
             return right
-        return self.torch.where((value - right).abs() > CANCELLED * unit * right.abs(), value, right)
+        with _disable_current_modes():  # rounding() is one
+            value, known = value.detach(), right.detach()
+            return self._chosen((value - known).abs() > CANCELLED * unit * known.abs(), value, right)
+
+    def _chosen(self, where: Any, value: Any, right: Any) -> Any:
+        return self.torch.where(where, value.detach(), right.detach()) if where.any() else right
 
     def smaller(self, tensor: Any) -> Any:
         """The fourth root of each magnitude, with the element's sign or angle."""
         return self.torch.sgn(tensor) * tensor.abs().sqrt().sqrt()
 
     def without_nan(self, right: Any, value: Any) -> Any:
-        """`value` where it is finite and `right` is NaN, else `right`."""
-        right, value = right.detach(), value.detach()
-        return self.torch.where(self.torch.isnan(right) & self.torch.isfinite(value), value, right)
+        """`value` where it is finite and `right` is NaN, else `right`. `right` itself, if no element is."""
+        return self._chosen(self.torch.isnan(right) & self.torch.isfinite(value), value, right)
 
     def differentiable(self, tensor: Any) -> bool:
         """Whether the tensor requires a gradient."""
