@@ -131,7 +131,9 @@ std::vector<std::string> environment_of(const SpawnOptions& options) {
     const std::size_t equals = entry.find('=');
     entries[std::string(entry.substr(0, equals))] = std::string(entry);
   };
-  for (char** entry = environ; *entry != nullptr; ++entry) add(*entry);
+  for (char** entry = environ; *entry != nullptr && !options.whole_environment; ++entry) {
+    add(*entry);
+  }
   for (const std::string& entry : options.environment) add(entry);
   std::vector<std::string> merged;
   merged.reserve(entries.size());

@@ -18,6 +18,7 @@ namespace assay {
 struct SpawnOptions {
   std::vector<std::string> argv;         // argv[0] is looked up in PATH unless it has a slash
   std::vector<std::string> environment;  // "NAME=value", added to or replacing our own
+  bool whole_environment = false;        // nothing of our own environment is added to it
   std::string directory;                 // working directory; empty: ours
   // Our descriptor fds[i].first becomes fds[i].second in the child; all others are closed. Without
   // an entry for 0 the child reads /dev/null; 1 and 2 are inherited.
@@ -26,7 +27,8 @@ struct SpawnOptions {
   bool die_with_parent = true;  // SIGKILL when the thread that spawned it ends (PR_SET_PDEATHSIG)
 };
 
-// The child's environment: ours, overridden by the entries of the options, sorted by name.
+// The child's environment: ours unless it is whole, overridden by the entries of the options,
+// sorted by name.
 std::vector<std::string> environment_of(const SpawnOptions& options);
 
 struct ExitStatus {

@@ -89,4 +89,21 @@ Result<SystemMemory> system_memory(const std::filesystem::path& root) {
   return memory;
 }
 
+std::uint64_t memory_kills(const std::filesystem::path& root) {
+  const std::filesystem::path mount = root / "sys/fs/cgroup";
+  const std::string own = read_file(root / "proc/self/cgroup").value_or("");
+  const auto kills_in = [](const std::filesystem::path& file) {
+    const auto text = read_file(file);
+    return text ? field_of(*text, "oom_kill ").value_or(0) : 0;
+  };
+  std::uint64_t kills = kills_in(root / "proc/vmstat");
+  for (const auto& tree : {mount, mount / "unified"}) {
+    for (const auto& group : own_groups(own, "", tree)) kills += kills_in(group / "memory.events");
+  }
+  for (const auto& group : own_groups(own, "memory", mount / "memory")) {
+    kills += kills_in(group / "memory.oom_control");
+  }
+  return kills;
+}
+
 }  // namespace assay

@@ -19,4 +19,8 @@ struct SystemMemory {
 // if proc/meminfo cannot be read.
 Result<SystemMemory> system_memory(const std::filesystem::path& root = "/");
 
+// The number of processes that the kernel has killed for want of memory (`oom_kill`): on the
+// machine and in the control groups of this process.
+std::uint64_t memory_kills(const std::filesystem::path& root = "/");
+
 }  // namespace assay

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
-#include "base/fd.h"
 #include "base/text.h"
 #include "chain/fleet/fleet.h"
 
@@ -19,7 +19,11 @@ constexpr std::size_t kMaxReadings = 200'000;  // per stage; a training log has 
 void Job::read(std::string_view whole) {
   auto [line, readings_of_line] = nodes.take(whole);
   add_own_speed(line, readings_of_line);
+  evidence.take(line);
   for (const stage::Reading& reading : readings_of_line) {
+    if (reading.name.ends_with("loss") && !std::isfinite(reading.value) && bad_loss.empty()) {
+      bad_loss = fmt::format("{} {} is {}", reading.name, counts[reading.name] + 1, reading.value);
+    }
     latest[reading.name] = reading.value;
     keep(reading.name, reading.value);
     if (stage->kind != plan::StageKind::train) continue;
@@ -69,24 +73,6 @@ void expand_names(std::vector<std::string>& argv, const std::string& directory) 
     const std::vector<std::string> found = stage::files_like(pattern);
     if (!found.empty()) word = found.back();
   }
-}
-
-std::string difference_of(const plan::Stage& one, const plan::Stage& other) {
-  const auto words = [](const plan::Stage& stage) {
-    std::string text = read_file(stage.log).value_or("");
-    std::replace_if(
-        text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
-    std::vector<std::string> list = split_at(text, ' ');
-    std::erase(list, "");
-    return list;
-  };
-  const std::vector<std::string> first = words(one);
-  const std::vector<std::string> second = words(other);
-  if (first.empty() || second.empty()) return "no loss was printed: there is nothing to compare";
-  const auto [a, b] = std::mismatch(first.begin(), first.end(), second.begin(), second.end());
-  if (a == first.end() && b == second.end()) return {};
-  return fmt::format("the losses differ from value {} on: {} and {}", a - first.begin() + 1,
-                     a == first.end() ? "nothing" : *a, b == second.end() ? "nothing" : *b);
 }
 
 }  // namespace assay::chain::run

@@ -12,6 +12,7 @@
 #include "chain/results/node_record.h"
 #include "chain/stage/artifacts.h"
 #include "chain/stage/autolog.h"
+#include "chain/stage/evidence.h"
 #include "chain/stage/monitor.h"
 #include "chain/stage/stage_run.h"
 #include "chain/stage/train_log.h"
@@ -39,6 +40,10 @@ struct Job {
   results::NodeRecords nodes;            // of a training
   stage::Monitor monitor;                // of a training
   std::vector<stage::Finding> findings;  // not reported yet
+  stage::Evidence evidence;              // of its log
+  std::string bad_loss;                  // the first loss that is NaN or infinite, as a sentence
+  std::uint64_t memory_kills = 0;        // of the kernel before the stage
+  std::string identity;                  // what --resume compares (identity.h)
 
   // Takes a line of the stage's output.
   void read(std::string_view whole);
@@ -54,8 +59,5 @@ struct Job {
 
 // Replaces words with `*` by the newest file that matches. Words without a match stay.
 void expand_names(std::vector<std::string>& argv, const std::string& directory);
-
-// Returns why two logs do not have the same words, or "" if they do. Logs without words differ.
-std::string difference_of(const plan::Stage& one, const plan::Stage& other);
 
 }  // namespace assay::chain::run

@@ -49,6 +49,7 @@ std::string encode(const Call& call) {
   std::string body;
   add(body, call.folder);
   add(body, call.output);
+  add(body, call.errors);
   for (const auto* list : {&call.argv, &call.environment}) {
     add(body, std::to_string(list->size()));
     for (const std::string& text : *list) add(body, text);
@@ -67,14 +68,38 @@ std::optional<Call> take_call(std::string_view& text) {
   Call call;
   const auto folder = take_text(body);
   const auto output = take_text(body);
-  if (!folder || !output || !take_list(body, call.argv) || !take_list(body, call.environment) ||
+  const auto errors = take_text(body);
+  if (!folder || !output || !errors || !take_list(body, call.argv) || !take_list(body, call.environment) ||
       call.argv.empty()) {
     return std::nullopt;
   }
   call.folder = *folder;
   call.output = *output;
+  call.errors = *errors;
   text.remove_prefix(line + 1 + bytes);
   return call;
+}
+
+std::string answer_head(Answer kind, std::size_t bytes) {
+  std::string head(kAnswerHead, '\0');
+  head[0] = static_cast<char>(kind);
+  for (std::size_t i = kAnswerHead; i-- > 1; bytes >>= 8U) head[i] = static_cast<char>(bytes);
+  return head;
+}
+
+std::size_t bytes_after(std::string_view head) {
+  std::size_t bytes = 0;
+  for (std::size_t i = 1; i < kAnswerHead; ++i) {
+    bytes = bytes << 8U | static_cast<unsigned char>(head[i]);
+  }
+  return bytes;
+}
+
+bool is_errand(const std::vector<std::string>& argv) {
+  const std::string_view name = std::string_view(argv.front());
+  if (!name.substr(name.rfind('/') + 1).starts_with("python") || argv.size() < 2) return false;
+  if (argv[1] == "-V" || argv[1] == "--version" || argv[1] == "-c") return true;
+  return argv.size() > 2 && argv[1] == "-m" && (argv[2] == "pip" || argv[2] == "wget");
 }
 
 std::vector<std::string> outputs_of(const std::vector<std::string>& argv) {

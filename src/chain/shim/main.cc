@@ -1,5 +1,6 @@
-// The shim. Under the name of an interpreter or another program it records its command, makes the
-// files that the next command may look for, and ends with 0. Under its own name,
+// The shim. Under the name of an interpreter or another program it passes its command on to the run
+// (pass_on.h). In a rehearsal it records the command, makes the files that the next command may look
+// for, and ends with 0. Under its own name,
 // `assay-shim FOLDER [--trust] COMMAND…` runs a command shut in (sandbox.h).
 
 #include <fcntl.h>
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "chain/shim/call.h"
+#include "chain/shim/pass_on.h"
 #include "chain/shim/sandbox.h"
 
 namespace assay::chain::shim {
@@ -71,13 +73,27 @@ void make_built() {
   }
 }
 
-int record(int argc, char** argv) {
+Call own_call(int argc, char** argv) {
   Call call;
   call.argv.assign(argv, argv + argc);
   for (char** entry = environ; *entry != nullptr; ++entry) call.environment.emplace_back(*entry);
   std::error_code error;
   call.folder = fs::current_path(error).string();
   call.output = fs::read_symlink("/proc/self/fd/1", error).string();
+  call.errors = fs::read_symlink("/proc/self/fd/2", error).string();
+  return call;
+}
+
+int run(const Call& call, const char* socket) {
+  if (is_errand(call.argv)) {
+    become(call.argv);
+    return complain("cannot start " + call.argv.front() + ": " + std::strerror(errno));
+  }
+  const int code = pass_on(call, socket);
+  return code >= 0 ? code : complain("the run of assay has ended, or was not found");
+}
+
+int record(const Call& call) {
   const char* file = std::getenv(kRecordVariable);
   const int fd = file == nullptr ? -1 : ::open(file, O_WRONLY | O_APPEND | O_CLOEXEC);
   if (fd < 0) return complain("no record to write to: started outside of a rehearsal?");
@@ -119,7 +135,11 @@ int run_shut_in(const std::string& folder, bool trusted, char** command) {
 
 int main(int argc, char** argv) {
   using namespace assay::chain::shim;
-  if (fs::path(argv[0]).filename() != "assay-shim") return record(argc, argv);
+  if (fs::path(argv[0]).filename() != "assay-shim") {
+    const char* socket = std::getenv(kSocketVariable);
+    const Call call = own_call(argc, argv);
+    return socket != nullptr ? run(call, socket) : record(call);
+  }
   const bool trusted = argc > 2 && std::strcmp(argv[2], "--trust") == 0;
   const int first = trusted ? 3 : 2;
   if (argc <= first) return complain("usage: assay-shim FOLDER [--trust] COMMAND…");

@@ -41,6 +41,16 @@ std::string_view name(StageState state) {
       return "not_made";
     case StageState::wrong_device:
       return "wrong_device";
+    case StageState::traceback:
+      return "traceback";
+    case StageState::not_finite:
+      return "not_finite";
+    case StageState::unfinished:
+      return "unfinished";
+    case StageState::stale:
+      return "stale";
+    case StageState::out_of_memory:
+      return "out_of_memory";
     case StageState::not_started:
       return "not_started";
     case StageState::blocked:
@@ -57,23 +67,29 @@ Result<StageRun> StageRun::start(const StageCommand& command, const Limits& limi
                                  LineHandler on_line) {
   StageRun run;
   ASSAY_TRY(run.log_, BoundedLog::create(command.log));
-  ASSAY_TRY(FdPair pipe, make_pipe());
-  // A larger pipe needs fewer switches under a flood. Failure is harmless.
-  constexpr int kPipeBytes = 1 << 20;
-  (void)::fcntl(pipe.first.get(), F_SETPIPE_SZ, kPipeBytes);
-  if (::fcntl(pipe.first.get(), F_SETFL, O_NONBLOCK) != 0) return errno_error("fcntl");
   SpawnOptions options;
   options.argv = command.argv;
   options.environment = command.environment;
+  options.whole_environment = command.whole_environment;
   options.directory = command.directory;
-  options.fds = {{pipe.second.get(), 1}, {pipe.second.get(), 2}};
+  std::array<Fd, 2> ends;
+  for (std::size_t i = 0; i < (command.errors_apart ? 2 : 1); ++i) {
+    ASSAY_TRY(FdPair pipe, make_pipe());
+    // A larger pipe needs fewer switches under a flood. Failure is harmless.
+    constexpr int kPipeBytes = 1 << 20;
+    (void)::fcntl(pipe.first.get(), F_SETPIPE_SZ, kPipeBytes);
+    ASSAY_CHECK(set_nonblocking(pipe.first.get()));
+    run.outputs_[i].pipe = std::move(pipe.first);
+    ends[i] = std::move(pipe.second);
+  }
+  options.fds = {{ends[0].get(), 1}, {command.errors_apart ? ends[1].get() : ends[0].get(), 2}};
   options.die_with_parent = command.die_with_parent;
   if (command.input >= 0) options.fds.emplace_back(command.input, 0);
   run.gpus_before_ = nvml_used_mb();
   ASSAY_TRY(run.process_, Process::spawn(options));
   run.guard_ = command.guard;
   if (run.guard_ != nullptr) run.guard_->watch(run.process_.pid());
-  run.output_ = std::move(pipe.first);
+  run.copy_ = command.copy;
   if (!command.follows.empty()) run.followed_.emplace(command.follows);
   run.limits_ = limits;
   run.on_line_ = std::move(on_line);
@@ -84,8 +100,16 @@ Result<StageRun> StageRun::start(const StageCommand& command, const Limits& limi
 }
 
 void StageRun::add_to(std::vector<pollfd>& fds) const {
-  if (output_) fds.push_back({output_.get(), POLLIN, 0});
+  for (const Output& output : outputs_) {
+    if (output.pipe && (copy_ == nullptr || copy_->ready())) {
+      fds.push_back({output.pipe.get(), POLLIN, 0});
+    }
+  }
   if (!exited_) fds.push_back({process_.pidfd(), POLLIN, 0});
+}
+
+bool StageRun::has_output() const {
+  return std::ranges::any_of(outputs_, [](const Output& output) { return bool(output.pipe); });
 }
 
 Clock::time_point StageRun::deadline() const {
@@ -97,23 +121,30 @@ Clock::time_point StageRun::deadline() const {
   return std::min(next, next_sample_);
 }
 
-void StageRun::read_output() {
+void StageRun::read_output(bool of_errors, Output& output) {
   std::array<char, 1 << 16> chunk;
-  for (int reads = 0; output_ && reads < kReadsPerTick; ++reads) {
-    const ssize_t got = ::read(output_.get(), chunk.data(), chunk.size());
+  for (int reads = 0; output.pipe && reads < kReadsPerTick; ++reads) {
+    if (copy_ != nullptr && !copy_->ready()) return;
+    const ssize_t got = ::read(output.pipe.get(), chunk.data(), chunk.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return;
     if (got <= 0) {
-      output_.reset();
-      lines_.end(on_line_);
+      output.pipe.reset();
+      output.lines.end(on_line_);
       return;
     }
     last_byte_ = Clock::now();
     const std::string_view bytes(chunk.data(), static_cast<std::size_t>(got));
     const Status kept = log_.append(bytes);
     if (!kept) stop(StageState::disk_full, kept.error().message);
-    lines_.take(bytes, on_line_);
+    if (copy_ != nullptr) copy_->take(of_errors, bytes);
+    output.lines.take(bytes, on_line_);
   }
+}
+
+void StageRun::read_outputs() {
+  read_output(false, outputs_[0]);
+  read_output(true, outputs_[1]);
 }
 
 void StageRun::read_followed() {
@@ -162,7 +193,7 @@ void StageRun::sample(Clock::time_point now) {
 }
 
 std::optional<Outcome> StageRun::tick() {
-  read_output();
+  read_outputs();
   read_followed();
   const Clock::time_point now = Clock::now();
   // A long time since the last tick means that the machine was paused, and the stage with it. That
@@ -179,7 +210,7 @@ std::optional<Outcome> StageRun::tick() {
     return std::nullopt;
   }
   // Descendants may still hold the pipe after the process has ended.
-  if (output_ && now - *exited_ < limits_.drain) return std::nullopt;
+  if (has_output() && now - *exited_ < limits_.drain) return std::nullopt;
   return finish();
 }
 
@@ -187,7 +218,7 @@ Outcome StageRun::finish() {
   Outcome outcome;
   // The leader is not reaped yet, so the group id cannot belong to another process.
   process_.signal_group(SIGKILL);
-  read_output();
+  read_outputs();
   read_followed();
   if (guard_ != nullptr) guard_->forget(process_.pid());
   const auto status = process_.wait();

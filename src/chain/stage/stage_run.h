@@ -5,6 +5,7 @@
 
 #include <poll.h>
 
+#include <array>
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -40,6 +41,11 @@ enum class StageState {
   disk_full,     // its log could not be written
   not_made,      // exit code 0, but its files are missing or old
   wrong_device,  // should use a GPU and ran on the CPU
+  traceback,     // exit code 0, but its log has an uncaught Python exception
+  not_finite,    // exit code 0, but a loss is NaN or infinite
+  unfinished,    // exit code 0, but its log shows fewer epochs or steps than asked for, or none
+  stale,         // would read a file that this run did not make
+  out_of_memory, // the kernel killed it because memory was used up
   not_started,   // its program could not be started
   blocked,       // a stage that it needs did not pass
   unavailable,   // its tool is not installed
@@ -59,14 +65,29 @@ struct Outcome {
   bool passed() const { return state == StageState::passed; }
 };
 
+// Somebody who gets a copy of a stage's output.
+class OutputCopy {
+ public:
+  OutputCopy() = default;
+  OutputCopy(const OutputCopy&) = delete;
+  OutputCopy& operator=(const OutputCopy&) = delete;
+  virtual ~OutputCopy() = default;
+  // Whether it takes more now. While it does not, the stage's output is not read.
+  virtual bool ready() const = 0;
+  virtual void take(bool of_errors, std::string_view bytes) = 0;
+};
+
 struct StageCommand {
   std::vector<std::string> argv;
   std::vector<std::string> environment;
+  bool whole_environment = false;  // nothing of assay's own environment is added
   std::string directory;
   std::string log;         // path, relative to assay's working directory
   int input = -1;          // descriptor for its stdin; -1: /dev/null
   Guard* guard = nullptr;  // ends its group if assay is killed
   std::string follows;     // a file that it writes; its new lines count as output
+  OutputCopy* copy = nullptr;
+  bool errors_apart = false;  // the copy gets stderr apart from stdout
   // False for a child that notices assay's end by its stdin and then cleans up.
   bool die_with_parent = true;
 };
@@ -96,7 +117,14 @@ class StageRun {
 
  private:
   StageRun() = default;
-  void read_output();
+  // One pipe for stdout, and for stderr unless that is apart.
+  struct Output {
+    Fd pipe;
+    LineSplitter lines;
+  };
+  bool has_output() const;
+  void read_output(bool of_errors, Output& output);
+  void read_outputs();
   void read_followed();
   void watch_limits(Clock::time_point now);
   void sample(Clock::time_point now);
@@ -104,11 +132,11 @@ class StageRun {
 
   Process process_;
   Guard* guard_ = nullptr;
-  Fd output_;
+  std::array<Output, 2> outputs_;
+  OutputCopy* copy_ = nullptr;
   BoundedLog log_;
   Limits limits_;
   LineHandler on_line_;
-  LineSplitter lines_;
   std::optional<LogTail> followed_;
   Clock::time_point started_;
   Clock::time_point last_byte_;

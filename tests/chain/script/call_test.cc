@@ -9,7 +9,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 Call sample(const std::string& word) {
-  return {{"python3.7", word, ""}, {"A=1", "B=two\nlines"}, "/x/project", "pipe:[7]"};
+  return {{"python3.7", word, ""}, {"A=1", "B=two\nlines"}, "/x/project", "pipe:[7]", "/x/log"};
 }
 
 TEST(Call, IsTheSameAfterItWasWrittenAndRead) {
@@ -45,6 +45,23 @@ TEST(Call, OutputsAreValuesOfKeysThatSaveOrOut) {
               IsEmpty());
   EXPECT_TRUE(is_file_name("./out/model.onnx"));
   EXPECT_FALSE(is_file_name("./out/norm_train_nodes_1.log"));
+}
+
+TEST(Call, AnswersCarryTheirLength) {
+  for (const std::size_t bytes : {0U, 1U, 255U, 256U, 65'536U, 16'777'217U}) {
+    const std::string head = answer_head(Answer::errors, bytes);
+    EXPECT_EQ(head.size(), kAnswerHead);
+    EXPECT_EQ(head[0], '2');
+    EXPECT_EQ(bytes_after(head), bytes);
+  }
+}
+
+TEST(Call, AnErrandIsNoStage) {
+  EXPECT_TRUE(is_errand({"python3.7", "-V"}));
+  EXPECT_TRUE(is_errand({"/usr/bin/python3", "-m", "pip", "install", "x"}));
+  EXPECT_TRUE(is_errand({"python", "-c", "print(1)"}));
+  EXPECT_FALSE(is_errand({"python", "train.py", "-c"}));
+  EXPECT_FALSE(is_errand({"paddle2onnx", "-V"}));
 }
 
 }  // namespace

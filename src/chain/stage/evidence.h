@@ -1,0 +1,45 @@
+#pragma once
+
+// What the log of a stage says about its work, beside its readings (train_log.h).
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay::chain::stage {
+
+// A counter such as `epoch: 3/20`, over all lines that have it.
+struct Counter {
+  double first = 0;
+  double last = 0;
+  double before = 0;            // the one before the last, to know the stride
+  std::optional<double> total;  // what stands behind the `/`
+  bool seen = false;
+};
+
+class Evidence {
+ public:
+  void take(std::string_view line);
+
+  bool traceback() const { return traceback_; }  // an uncaught Python exception
+  bool disk_full() const { return disk_full_; }
+  bool counted() const { return epoch_.seen || step_.seen; }
+  // The last line that looks like an error; "" if there is none.
+  const std::string& last_error() const { return last_error_; }
+  // Why a training ended before the epochs and steps that its log or its arguments name; "" if it
+  // did not, or if the log counts neither.
+  std::string unfinished(const std::vector<std::string>& argv) const;
+
+ private:
+  bool traceback_ = false;
+  bool disk_full_ = false;
+  std::string last_error_;
+  Counter epoch_;
+  Counter step_;
+};
+
+// The number of epochs that a command line asks for: `--epochs=5`, `-o Global.epoch_num=5`.
+std::optional<double> epochs_asked(const std::vector<std::string>& argv);
+
+}  // namespace assay::chain::stage
