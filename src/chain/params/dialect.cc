@@ -88,9 +88,7 @@ class DialectReader {
   Status head_line() {
     std::string_view rest = line_;
     const std::string_view word = first_word(rest);
-    if (word == "recipe") {
-      take_recipe();
-    } else if (word == "kind") {
+    if (word == "kind") {
       ASSAY_CHECK(end_kind());
       layout_.emplace();
       layout_->name = rest;
@@ -111,14 +109,13 @@ class DialectReader {
                               : word == "commit"     ? &suite.commit
                               : word == "folders"    ? &suite.folders
                               : !layout_             ? nullptr
-                              : word == "script"     ? &layout_->script
                               : word == "modes"      ? &layout_->modes
-                              : word == "devices"    ? &layout_->devices
                                                      : nullptr;
     if (field != nullptr) {
       *field = rest;
-    } else if (layout_ && word == "cut") {
-      layout_->cut = true;
+    } else if (layout_ && word == "script") {
+      const std::string_view path = first_word(rest);
+      layout_->scripts.push_back({path, rest});
     } else if (layout_ && word == "separator") {
       layout_->separator = Separator::blank;
     } else if (layout_ && word == "short_status") {
@@ -142,25 +139,6 @@ class DialectReader {
       layout_->pairings.push_back({one, rest, word.ends_with('?')});
     }
     return {};
-  }
-
-  // Everything indented that follows, unread.
-  void take_recipe() {
-    const std::string_view start = text_;
-    const int line = number_;
-    std::size_t taken = 0;
-    while (!text_.empty() &&
-           (text_.front() == ' ' || text_.front() == '\n' || text_.front() == '#')) {
-      take_line();
-      taken = start.size() - text_.size();
-    }
-    const std::string_view recipe = start.substr(0, taken);
-    if (!layout_) {
-      out_.suite.shared = recipe;
-      return;
-    }
-    layout_->recipe = recipe;
-    layout_->recipe_line = line;
   }
 
   Status section(bool optional, std::string_view rest) {
@@ -307,6 +285,22 @@ Result<Dialects> Dialects::of_file(const std::string& path) {
   if (!dialect) return usage_error(fmt::format("{}: {}", path, dialect.error().message));
   dialects.add(std::move(*dialect));
   return dialects;
+}
+
+std::string hash_of(std::string_view text) {
+  constexpr std::uint64_t kPrime = 1'099'511'628'211U;
+  std::uint64_t hash = 14'695'981'039'346'656'037U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * kPrime;
+  return fmt::format("{:016x}", hash);
+}
+
+std::string_view Dialects::suite_of_script(std::string_view hash) const {
+  for (const Layout& layout : layouts_) {
+    for (const KnownScript& script : layout.scripts) {
+      if (script.hash == hash) return layout.suite->name;
+    }
+  }
+  return {};
 }
 
 }  // namespace assay::chain::params

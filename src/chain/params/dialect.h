@@ -1,19 +1,16 @@
 #pragma once
 
-// Dialects: how the params files of one suite (a repository) are laid out, and what they run. Each
-// is one file of data, src/chain/params/dialects/NAME.dialect, which is part of the program.
+// Dialects: how the params files of one suite (a repository) are laid out. Each is one file of
+// data, src/chain/params/dialects/NAME.dialect, which is part of the program.
 //
 //   dialect NAME                    the suite
 //   repository URL                  where its scripts were read, and at which
 //   commit HASH
 //   folders A|B                     names on the way to its files, or beside them
-//   recipe                          statements for all kinds (chain/plan/recipe.h), indented
 //   kind NAME                       one kind of params file:
-//   script PATH                     the script of the suite that reads it
+//   script PATH HASH                a script of the suite that reads it, and its hash
 //   modes A|B                       the modes that it runs
-//   devices A|B                     what --device may name; the recipe does the rest
 //   separator blank                 lines are `key value`
-//   cut                             the script cuts values at their first colon
 //   short_status                    its status lines do not end with the log's name
 //   as_many ONE OTHER               two roles list as many values; `as_many?`: a warning only
 //   among ROLE TRAINERS             the key of ROLE must be one that TRAINERS lists
@@ -24,7 +21,6 @@
 //     ROLE RULE * EXAMPLE (WORDS)   the same, where nobody knows the keys: usual ones hold a word
 //     ROLE RULE? …                  the line may be absent
 //     ##                            a group line
-//   recipe
 //
 // RULE is a name of Rule, or `words:A,B` for a list of these words.
 
@@ -58,6 +54,9 @@ Result<Dialect> read_dialect(std::string_view text);
 // The texts that are part of the program.
 std::span<const std::string_view> dialect_texts();
 
+// The hash of a text in 16 hexadecimal digits (FNV-1a, 64 bits).
+std::string hash_of(std::string_view text);
+
 // Dialects that files are read by.
 class Dialects {
  public:
@@ -67,6 +66,8 @@ class Dialects {
   static Result<Dialects> of_file(const std::string& path);
 
   std::span<const Layout> layouts() const { return layouts_; }
+  // The name of the suite that has this script as assay read it; "" if none has.
+  std::string_view suite_of_script(std::string_view hash) const;
   // What a `mode=value` list may name: every mode that one of the kinds runs.
   std::span<const std::string_view> modes() const { return modes_; }
 

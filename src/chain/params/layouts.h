@@ -65,7 +65,6 @@ struct Suite {
   std::string_view repository;
   std::string_view commit;
   std::string_view folders;  // `|` list of names on the way to its files, or beside them
-  std::string_view shared;   // recipe statements for all its kinds
 };
 
 // Two lists that belong together, entry by entry.
@@ -75,18 +74,20 @@ struct Pairing {
   bool advisory = false;  // a warning only, and a single entry stands for all
 };
 
+// A suite's script, and the hash of the text that the layout was read from (hash_of).
+struct KnownScript {
+  std::string_view path;
+  std::string_view hash;  // "": unknown
+};
+
 struct Layout {
   std::string_view name;
   std::span<const SectionLayout> sections;
   std::string_view modes;  // `|` list of the MODE arguments that it can run
   Separator separator = Separator::colon;
   const Suite* suite = nullptr;
-  std::string_view script = {};   // of the suite: where the layout was read from
-  std::string_view recipe = {};   // what it runs (chain/plan/recipe.h)
-  int recipe_line = 0;            // of the dialect's file
-  bool cut = false;               // the suite's bash loses what stands after a value's first colon
-  std::string_view devices = {};  // `|` list of what --device may name
-  bool short_status = false;      // its status lines do not end with the log's name
+  std::vector<KnownScript> scripts = {};  // of the suite: where the layout was read from
+  bool short_status = false;              // its status lines do not end with the log's name
   std::vector<Pairing> pairings = {};
   std::string_view own_command = {};   // this role's key must be one of those
   std::string_view own_trainers = {};  // that this one lists

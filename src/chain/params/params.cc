@@ -260,7 +260,7 @@ ParsedParams finish(Fit fit, const Dialects& dialects) {
 
 // The result for a file that fits no kind.
 ParsedParams refused(int line, std::string message) {
-  static const Suite nobody{"-", "", "", "", ""};
+  static const Suite nobody{"-", "", "", ""};
   static const Layout unknown{.name = "unknown", .sections = {}, .modes = {}, .suite = &nobody};
   ParsedParams parsed;
   ParamsBuilder::set_layout(parsed.params, unknown);

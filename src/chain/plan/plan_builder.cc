@@ -25,12 +25,9 @@ PlanBuilder::PlanBuilder(const params::Params& params, const std::string& mode,
   plan_.model = params.value("model_name");
   plan_.mode = mode;
   plan_.log_in_status = !params.layout().short_status;
-  set_folder(fmt::format("./test_tipc/output/{}/{}", plan_.model, mode), "results_python.log");
-}
-
-void PlanBuilder::set_folder(std::string folder, std::string results_log) {
-  plan_.folder = std::move(folder);
-  plan_.results_log = plan_.folder + "/" + std::move(results_log);
+  const std::string root = options.output_root.empty() ? "./test_tipc/output" : options.output_root;
+  plan_.folder = fmt::format("{}/{}/{}", root, plan_.model, mode);
+  plan_.results_log = plan_.folder + "/results_python.log";
 }
 
 std::string PlanBuilder::unique(std::set<std::string>& taken, const std::string& wanted,
@@ -52,11 +49,6 @@ std::size_t PlanBuilder::add(Stage stage) {
     stage.argv = std::move(*argv);
   }
   stage.name = unique(names_, stage.name, "");
-  if (stage.exact_log) {
-    logs_.insert(stage.log);
-    plan_.stages.push_back(std::move(stage));
-    return plan_.stages.back().index;
-  }
   constexpr std::string_view kLog = ".log";
   if (stage.log.ends_with(kLog)) stage.log.resize(stage.log.size() - kLog.size());
   stage.log = unique(logs_, stage.log, std::string(kLog));
@@ -83,7 +75,6 @@ Result<Plan> filtered(Plan plan, const std::vector<std::string>& filters) {
     Stage stage = std::move(plan.stages[i]);
     stage.index = stages.size();
     for (std::size_t& need : stage.needs) need = new_index[need];
-    if (stage.same_log_as) stage.same_log_as = new_index[*stage.same_log_as];
     stages.push_back(std::move(stage));
   }
   plan.stages = std::move(stages);
@@ -98,7 +89,7 @@ Result<Plan> PlanBuilder::finish() {
   if (!plan_.stages.empty() && plan_.stages.front().kind == StageKind::prepare) {
     for (std::size_t i = 1; i < plan_.stages.size(); ++i) plan_.stages[i].needs.push_back(0);
   }
-  if (plan_.stages.empty() && plan_.nothing.empty() && options_.filters.empty()) {
+  if (plan_.stages.empty() && options_.filters.empty()) {
     return usage_error(
         fmt::format("mode {} has nothing to run: every command is null", plan_.mode));
   }

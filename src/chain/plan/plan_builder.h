@@ -26,10 +26,7 @@ class PlanBuilder {
   const std::string& mode() const { return plan_.mode; }
   const std::string& folder() const { return plan_.folder; }
 
-  void set_folder(std::string folder, std::string results_log);
   void warn(std::string message) { plan_.warnings.push_back(std::move(message)); }
-  // Allows a plan without stages: the suite's bash runs nothing either, for this reason.
-  void may_be_empty(std::string reason) { plan_.nothing = std::move(reason); }
   // Splits the command into argv, makes name and log unique, and appends the stage. Returns its
   // index.
   std::size_t add(Stage stage);

@@ -22,7 +22,7 @@ std::vector<std::size_t> numbers_of(const std::vector<std::size_t>& needs) {
 
 std::string describe_plan(const Plan& plan) {
   std::string text = fmt::format("# {} {}: {} stages, results in {}\n", plan.model, plan.mode,
-                                 plan.stages.size(), plan.results_log);
+                                 plan.stages.size(), plan.folder);
   for (const Stage& stage : plan.stages) {
     text += fmt::format("# {}. {}", stage.index + 1, stage.name);
     if (const std::vector<std::size_t> needs = numbers_of(stage.needs); !needs.empty()) {
@@ -30,13 +30,6 @@ std::string describe_plan(const Plan& plan) {
     }
     if (!stage.hosts.empty()) text += fmt::format("  (on {})", fmt::join(stage.hosts, ", "));
     text += fmt::format("  > {}\n", stage.log);
-    if (stage.idle_limit > 0) {
-      text += fmt::format("#    ends after {:g} s without a line in {}\n", stage.idle_limit,
-                          stage.follows.empty() ? stage.log : stage.follows);
-    }
-    if (!stage.keyword.empty()) text += fmt::format("#    speed after `{}`\n", stage.keyword);
-    if (!stage.own_argv.empty())
-      text += "#    if that script does not exist, assay does the same\n";
     for (const std::string& entry : stage.environment) {
       const std::size_t value = entry.find('=') + 1;
       text += entry.substr(0, value) +
@@ -60,11 +53,7 @@ std::string plan_json_lines(const Plan& plan) {
                               {"needs", numbers_of(stage.needs)},
                               {"hosts", stage.hosts},
                               {"directory", stage.directory},
-                              {"needs_program", stage.needs_program},
-                              {"needs_module", stage.needs_module},
-                              {"follows", stage.follows},
-                              {"keyword", stage.keyword},
-                              {"idle_limit", stage.idle_limit}};
+                              {"output", stage.output}};
     text += line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   }
   return text;

@@ -17,7 +17,7 @@ CREATE TABLE stages(
   kind TEXT NOT NULL, command TEXT NOT NULL, argv TEXT NOT NULL, environment TEXT NOT NULL,
   log TEXT NOT NULL, started TEXT NOT NULL, finished TEXT, state TEXT, detail TEXT,
   exit_code INTEGER, signal INTEGER, seconds REAL, log_bytes INTEGER, peak_rss_mb REAL,
-  gpu_memory_mb REAL, gpu_percent REAL, made TEXT);
+  gpu_memory_mb REAL, gpu_percent REAL, made TEXT, identity TEXT NOT NULL);
 CREATE INDEX stages_by_name ON stages(name, id);
 CREATE INDEX stages_by_run ON stages(run);
 CREATE TABLE readings(
@@ -113,12 +113,13 @@ Status ChainStore::finish_run(std::int64_t id, int exit_code) {
              std::int64_t{exit_code}, id);
 }
 
-Result<std::int64_t> ChainStore::begin_stage(std::int64_t run_id, const plan::Stage& stage) {
+Result<std::int64_t> ChainStore::begin_stage(std::int64_t run_id, const plan::Stage& stage,
+                                             const std::string& identity) {
   ASSAY_CHECK(run(database_,
-                  "INSERT INTO stages(run, name, kind, command, argv, environment, log, started)"
-                  " VALUES(?, ?, ?, ?, ?, ?, ?, NOW)",
+                  "INSERT INTO stages(run, name, kind, command, argv, environment, log, identity,"
+                  " started) VALUES(?, ?, ?, ?, ?, ?, ?, ?, NOW)",
                   run_id, stage.name, name(stage.kind), stage.command, json_of(stage.argv),
-                  json_of(stage.environment), stage.log));
+                  json_of(stage.environment), stage.log, identity));
   return last_id(database_);
 }
 
@@ -166,13 +167,14 @@ Status ChainStore::add_node(std::int64_t stage, const NodeRecord& node) {
              node.state, node.ips);
 }
 
-Result<std::optional<stage::FileMarks>> ChainStore::last_passed(const plan::Stage& stage) {
+Result<std::optional<stage::FileMarks>> ChainStore::last_passed(const plan::Stage& stage,
+                                                                const std::string& identity) {
   ASSAY_TRY(Statement select,
-            database_.prepare("SELECT state, argv, made FROM stages WHERE name = ? AND"
+            database_.prepare("SELECT state, identity, made FROM stages WHERE name = ? AND"
                               " (state IS NULL OR state != 'blocked') ORDER BY id DESC LIMIT 1"));
   select.bind(1, stage.name);
   ASSAY_TRY(const bool row, select.step());
-  if (!row || select.text(0) != "passed" || select.text(1) != json_of(stage.argv)) {
+  if (!row || select.text(0) != "passed" || select.text(1) != identity) {
     return std::optional<stage::FileMarks>();
   }
   return std::optional<stage::FileMarks>(stage::marks_from_json(std::string(select.text(2))));

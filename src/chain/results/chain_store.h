@@ -61,21 +61,23 @@ struct StoredReading {
 
 class ChainStore {
  public:
-  static constexpr std::int64_t kVersion = 1;
+  static constexpr std::int64_t kVersion = 2;
 
   static Result<ChainStore> open(const std::filesystem::path& path, OpenMode mode);
 
   Result<std::int64_t> begin_run(const plan::Plan& plan, const std::string& file);
   Status finish_run(std::int64_t run, int exit_code);
-  Result<std::int64_t> begin_stage(std::int64_t run, const plan::Stage& stage);
+  Result<std::int64_t> begin_stage(std::int64_t run, const plan::Stage& stage,
+                                   const std::string& identity);
   Status finish_stage(std::int64_t id, const stage::Outcome& outcome, const stage::FileMarks& made);
   Status add_readings(std::int64_t stage, const std::vector<StoredReading>& readings);
   Status add_autolog(std::int64_t stage, const stage::AutoLog& fields);
   Status add_node(std::int64_t stage, const NodeRecord& node);
 
-  // The files that the last run of a stage with this name and argv made, or nothing if it did not
-  // pass.
-  Result<std::optional<stage::FileMarks>> last_passed(const plan::Stage& stage);
+  // The files that the last run of a stage with this name made, or nothing if it did not pass or
+  // had another identity.
+  Result<std::optional<stage::FileMarks>> last_passed(const plan::Stage& stage,
+                                                      const std::string& identity);
 
   Result<std::vector<StoredRun>> runs();
   Result<std::vector<StoredStage>> stages(std::int64_t run);

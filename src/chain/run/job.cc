@@ -18,7 +18,6 @@ constexpr std::size_t kMaxReadings = 200'000;  // per stage; a training log has 
 
 void Job::read(std::string_view whole) {
   auto [line, readings_of_line] = nodes.take(whole);
-  add_own_speed(line, readings_of_line);
   evidence.take(line);
   for (const stage::Reading& reading : readings_of_line) {
     if (reading.name.ends_with("loss") && !std::isfinite(reading.value) && bad_loss.empty()) {
@@ -31,17 +30,6 @@ void Job::read(std::string_view whole) {
   }
   if (stage->kind == plan::StageKind::infer) stage::read_autolog_line(line, autolog);
   if (line.starts_with(fleet::kFleetWord)) fleet_word = line.substr(fleet::kFleetWord.size());
-}
-
-// Adds the speed after the stage's keyword if the line has no usual reading of it.
-void Job::add_own_speed(std::string_view line, std::vector<stage::Reading>& found) const {
-  if (stage->keyword.empty()) return;
-  const auto is_speed = [](const stage::Reading& reading) { return reading.name == "ips"; };
-  if (std::any_of(found.begin(), found.end(), is_speed)) return;
-  const std::string word(stage::word_behind(line, stage->keyword));
-  char* end = nullptr;
-  const double value = std::strtod(word.c_str(), &end);
-  if (end != word.c_str()) found.push_back({"ips", value});
 }
 
 void Job::look() {
@@ -63,16 +51,6 @@ std::string Job::progress() const {
     if (found != latest.end()) text += fmt::format(" {} {:.4g}", reading, found->second);
   }
   return text;
-}
-
-void expand_names(std::vector<std::string>& argv, const std::string& directory) {
-  for (std::string& word : argv) {
-    if (word.find('*') == std::string::npos) continue;
-    const std::string pattern =
-        directory.empty() || word.starts_with('/') ? word : directory + "/" + word;
-    const std::vector<std::string> found = stage::files_like(pattern);
-    if (!found.empty()) word = found.back();
-  }
 }
 
 }  // namespace assay::chain::run

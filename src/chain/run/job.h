@@ -24,6 +24,7 @@ struct Job {
   const plan::Stage* stage = nullptr;
   bool done = false;
   bool kept = false;
+  bool by_script = false;  // the suite's script has ended it
   stage::Outcome outcome;
   std::unique_ptr<stage::StageRun>
       run;  // set while the stage runs; for a server also after it is done
@@ -52,12 +53,6 @@ struct Job {
   void keep(const std::string& reading, double value);
   // "NAME 12 s loss 0.5 ips 100"
   std::string progress() const;
-
- private:
-  void add_own_speed(std::string_view line, std::vector<stage::Reading>& found) const;
 };
-
-// Replaces words with `*` by the newest file that matches. Words without a match stay.
-void expand_names(std::vector<std::string>& argv, const std::string& directory);
 
 }  // namespace assay::chain::run

@@ -16,17 +16,21 @@ namespace assay::chain::run {
 
 struct RunOptions {
   stage::Limits limits{stage::Seconds(900), stage::Seconds(300)};
-  bool own_idle_limit = false;       // limits.idle overrides the limits of stages
+  bool lenient = false;              // a stage passes by exit code, files and device alone
   std::size_t jobs = 1;              // stages at a time
   std::vector<std::string> stop_on;  // alarms (stage/monitor.h) that end a training
   bool resume = false;  // keep stages that passed in an earlier run of this store and are unchanged
   stage::Seconds budget{900};      // of the whole model; reported, not enforced
-  stage::Seconds server_ready{5};  // a server that lives this long is up
   std::string page_path;           // the report's page, rewritten during the run; "": none
   std::string params_path;
   std::string store_path;     // "": "chain.db" in the plan's folder
   fleet::FleetOptions fleet;  // for stages on many machines
-  std::string self;           // path of assay, which also runs as the fleet's driver and nodes
+  // Of a suite's script:
+  std::string shim;       // path of assay-shim
+  std::string prepare;    // a script that runs before it: bash PREPARE FILE MODE
+  std::string device;     // "xpu", "npu": stages need it
+  bool filtered = false;  // run the stages of the plan alone (-k)
+  std::string self;       // path of assay, which also runs as the fleet's driver and nodes
   std::FILE* progress = nullptr;
   bool live = false;
 };

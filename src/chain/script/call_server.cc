@@ -20,8 +20,7 @@ bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == 
 
 void CallLine::add_to(std::vector<pollfd>& fds) const {
   if (gone_) return;
-  fds.push_back(
-      {socket_.get(), static_cast<short>(POLLIN | (waiting_.empty() ? 0 : POLLOUT)), 0});
+  fds.push_back({socket_.get(), static_cast<short>(POLLIN | (waiting_.empty() ? 0 : POLLOUT)), 0});
 }
 
 std::optional<shim::Call> CallLine::receive() {

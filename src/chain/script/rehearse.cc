@@ -11,6 +11,7 @@
 #include <set>
 #include <string_view>
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
 #include "base/process.h"
 #include "base/text.h"
@@ -31,8 +32,6 @@ constexpr std::array<std::string_view, 24> kHelpers{
     "ssh",  "scp",  "rsync", "cmake", "make",    "ninja",   "nvidia-smi", "xpu_smi"};
 // bash has its own `kill`, which no PATH replaces.
 constexpr const char* kNoKill = "BASH_FUNC_kill%%=() {  env kill \"$@\"\n}";
-constexpr std::array<std::string_view, 5> kOfBash{"PWD", "OLDPWD", "SHLVL", "_",
-                                                  "BASH_FUNC_kill%%"};
 
 bool is_helper(const std::vector<std::string>& argv) {
   const std::string name = fs::path(argv.front()).filename().string();
@@ -90,6 +89,12 @@ class Rehearser {
     ASSAY_CHECK(copy_with_links(project_, copy_));
     std::error_code error;
     fs::create_directories(temporary(), error);
+    if (!options_.replaced.first.empty()) {
+      ASSAY_CHECK(write_file(copy_ / options_.replaced.first, options_.replaced.second));
+    }
+    if (options_.launches) {
+      ASSAY_TRY(benchmark_, scratch_.add_benchmark());
+    }
     for (const fs::path& file : {calls(), printed()}) {
       ASSAY_TRY(const Fd made, open_for_append(file));
     }
@@ -112,13 +117,16 @@ class Rehearser {
     const char* path = std::getenv("PATH");
     std::string makes;
     for (const std::string& name : options_.makes) makes += (makes.empty() ? "" : "\n") + name;
-    return {fmt::format("PATH={}:{}", scratch_.programs().string(), path == nullptr ? "" : path),
-            "HOME=" + temporary().string(),
-            "TMPDIR=" + temporary().string(),
-            fmt::format("{}={}", shim::kRecordVariable, calls().string()),
-            fmt::format("{}={}", shim::kMakeVariable, makes),
-            fmt::format("{}={}", shim::kBuiltVariable, built_),
-            kNoKill};
+    std::vector<std::string> entries{
+        fmt::format("PATH={}:{}", scratch_.programs().string(), path == nullptr ? "" : path),
+        "HOME=" + temporary().string(),
+        "TMPDIR=" + temporary().string(),
+        fmt::format("{}={}", shim::kRecordVariable, calls().string()),
+        fmt::format("{}={}", shim::kMakeVariable, makes),
+        fmt::format("{}={}", shim::kBuiltVariable, built_),
+        kNoKill};
+    if (!benchmark_.empty()) entries.push_back(benchmark_);
+    return entries;
   }
 
   // A text with the project's own path in place of that of its copy.
@@ -138,12 +146,9 @@ class Rehearser {
   void take(const shim::Call& call, Rehearsal& rehearsal) const {
     Command command;
     for (const std::string& word : call.argv) command.argv.push_back(back(word));
-    for (const std::string& entry : call.environment) {
-      const std::string_view name = std::string_view(entry).substr(0, entry.find('='));
-      const bool of_bash = std::ranges::find(kOfBash, name) != kOfBash.end();
-      if (!of_bash && !before_.contains(entry)) command.environment.push_back(back(entry));
+    for (const std::string& entry : set_by_script(call.environment, before_)) {
+      command.environment.push_back(back(entry));
     }
-    std::ranges::sort(command.environment);
     command.folder = relative(call.folder);
     if (call.output.starts_with('/') && call.output != printed() &&
         !call.output.starts_with("/dev/")) {
@@ -165,7 +170,8 @@ class Rehearser {
   const ShimFolder& scratch_;
   fs::path project_;
   fs::path copy_;
-  std::string built_;  // value of kBuiltVariable
+  std::string built_;      // value of kBuiltVariable
+  std::string benchmark_;  // BENCHMARK_ROOT=…; "": none
   std::set<std::string> before_;
 };
 

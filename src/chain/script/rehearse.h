@@ -8,17 +8,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "chain/script/recognise.h"
 
 namespace assay::chain::script {
-
-// One command that the script started.
-struct Command {
-  std::vector<std::string> argv;
-  std::vector<std::string> environment;  // "NAME=value", what the script has set or changed
-  std::string folder;                    // working folder, relative to the project; "": the project
-  std::string log;                       // file that its output goes to; "": none or a pipe
-  std::vector<std::string> outputs;      // files and folders that it writes
-};
 
 struct RehearsalOptions {
   std::vector<std::string> command;  // "bash", the script, and its arguments
@@ -27,7 +19,9 @@ struct RehearsalOptions {
   std::vector<std::string>
       programs;                    // further programs that the shim stands for, by PATH or by path
   std::vector<std::string> makes;  // names of files that a training leaves in its output folder
-  bool trusted = false;  // also run it where the kernel cannot shut it in (--trust-script)
+  std::pair<std::string, std::string> replaced;  // a file of the project and its text in the copy
+  bool launches = false;  // a stand-in for the benchmark repository is there (kBenchmarkVariable)
+  bool trusted = false;   // also run it where the kernel cannot shut it in (--trust-script)
   std::chrono::seconds limit{60};
 };
 

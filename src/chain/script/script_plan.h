@@ -1,39 +1,55 @@
 #pragma once
 
-// The plan of a suite's own script: what its rehearsal started, as stages.
+// The script of a suite that runs a params file, and the plan that its rehearsal gives.
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "chain/plan/plan.h"
-#include "chain/script/rehearse.h"
 
 namespace assay::chain::script {
 
 struct ScriptRequest {
   std::string params_file;  // or a launching script (.sh)
   std::string mode;
-  std::string third;    // the script's third argument; "": none
-  std::string script;   // path; "": the suite's script for this file and mode
-  std::string project;  // folder to start in; "": the working folder
+  std::string third;                    // the script's third argument; "": none
+  std::string script;                   // path; "": the suite's script for this file and mode
+  std::string device;                   // "xpu", "npu": the suite's script for it
+  std::filesystem::path project = ".";  // folder to start in
   std::string shim;
-  std::string python;            // replaces the params file's interpreter; "": keep it
+  std::string output_root;            // folder of assay's own logs; "": ./test_tipc/assay
+  std::string python;                 // replaces every interpreter; "": keep them
+  std::vector<std::string> machines;  // replace those of gpu_list; empty: keep them
   bool makes_checkpoint = true;  // the rehearsed training leaves the checkpoint that the file names
   bool trusted = false;
 };
 
-// Path of the suite's script that runs a params file in a mode, relative to the project: beside the
-// file, in a folder above it, or in test_tipc. "" if the project has none.
-std::string find_script(const std::string& project, const std::string& params_file,
-                        const std::string& mode);
+// A suite's script with what it is given.
+struct Script {
+  std::string path;       // relative to the project
+  bool launches = false;  // a launching script: there is no params file
+  std::string params;     // text of the params file
+  bool changed = false;   // that text is not what the file has
+  std::string mode;
+  std::vector<std::string> arguments;  // behind the params file: mode, third
+  std::vector<std::string> programs;   // that the shim stands for, beside the interpreters
+  std::string python;                  // in place of every interpreter; "": none
+  std::string model;
+  std::string checkpoint;  // the name that the file gives the trained weights
+  std::string results;     // the folder that the script writes to
+  std::string folder;      // of assay's own logs and results
+};
+
+// Path of the suite's script for a request, relative to the project: beside the file, in a folder
+// above it, or in test_tipc. "" if the project has none.
+std::string find_script(const ScriptRequest& request);
+
+// Finds and reads the script and its params file.
+Result<Script> read_script(const ScriptRequest& request);
 
 // Rehearses the script. A warning names the helpers (wget, pip, …) that did nothing.
-Result<plan::Plan> plan_by_script(const ScriptRequest& request);
-
-// The stages of commands, by the lines of the params file: a command belongs to the line whose
-// value its words begin with, after the interpreter and the launcher, else to its program's name.
-std::vector<plan::Stage> recognised(const std::vector<Command>& commands,
-                                    const std::string& params_text);
+Result<plan::Plan> rehearsed_plan(const Script& script, const ScriptRequest& request);
 
 }  // namespace assay::chain::script

@@ -7,6 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/atomic_file.h"
+
 namespace assay::chain::script {
 namespace {
 
@@ -15,6 +17,17 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 6> kPrograms{"python",      "python2", "python3",
                                                     "paddle2onnx", "adb",     "fleetrun"};
 constexpr int kNewestPython = 16;  // python3.16
+
+// By the names of run_benchmark.sh's `_set_params`, which are the same in all suites.
+constexpr std::string_view kRunModel = R"sh(function _run() {
+  _train
+  [ "${PROFILING}" = true ] || python "${BENCHMARK_ROOT}/scripts/analysis.py" --filename "${log_file}" \
+    --speed_log_file "${speed_log_file}" --model_name "${model_name}" --base_batch_size "${base_batch_size}" \
+    --run_mode "${run_mode}" --fp_item "${fp_item}" --keyword "${keyword}" --skip_steps "${skip_steps}" \
+    --device_num "${device_num}" --speed_unit "${speed_unit}" --convergence_key "${convergence_key}" \
+    ${model_mode:+--model_mode "${model_mode}"} ${is_large_model:+--is_large_model "${is_large_model}"}
+}
+)sh";
 
 }  // namespace
 
@@ -44,6 +57,16 @@ ShimFolder::~ShimFolder() {
 void ShimFolder::add(std::string_view name) const {
   std::error_code error;
   fs::create_symlink(shim_, programs() / name, error);
+}
+
+Result<std::string> ShimFolder::add_benchmark() const {
+  const char* given = std::getenv("BENCHMARK_ROOT");
+  if (given != nullptr && *given != '\0') return std::string();
+  const fs::path root = path_ / "benchmark";
+  std::error_code error;
+  fs::create_directories(root / "scripts", error);
+  ASSAY_CHECK(write_file(root / "scripts" / "run_model.sh", kRunModel));
+  return "BENCHMARK_ROOT=" + root.string();
 }
 
 }  // namespace assay::chain::script

@@ -69,8 +69,8 @@ std::optional<Call> take_call(std::string_view& text) {
   const auto folder = take_text(body);
   const auto output = take_text(body);
   const auto errors = take_text(body);
-  if (!folder || !output || !errors || !take_list(body, call.argv) || !take_list(body, call.environment) ||
-      call.argv.empty()) {
+  if (!folder || !output || !errors || !take_list(body, call.argv) ||
+      !take_list(body, call.environment) || call.argv.empty()) {
     return std::nullopt;
   }
   call.folder = *folder;
@@ -95,9 +95,12 @@ std::size_t bytes_after(std::string_view head) {
   return bytes;
 }
 
+bool is_python(std::string_view program) {
+  return program.substr(program.rfind('/') + 1).starts_with("python");
+}
+
 bool is_errand(const std::vector<std::string>& argv) {
-  const std::string_view name = std::string_view(argv.front());
-  if (!name.substr(name.rfind('/') + 1).starts_with("python") || argv.size() < 2) return false;
+  if (!is_python(argv.front()) || argv.size() < 2) return false;
   if (argv[1] == "-V" || argv[1] == "--version" || argv[1] == "-c") return true;
   return argv.size() > 2 && argv[1] == "-m" && (argv[2] == "pip" || argv[2] == "wget");
 }

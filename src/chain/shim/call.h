@@ -47,6 +47,9 @@ inline constexpr std::size_t kAnswerHead = 5;  // kind, length in four bytes, mo
 std::string answer_head(Answer kind, std::size_t bytes);
 std::size_t bytes_after(std::string_view head);
 
+// Whether a program is an interpreter of Python, by its name.
+bool is_python(std::string_view program);
+
 // Whether a command only asks or installs something: `python -V`, `python -c`, `python -m pip`. It
 // is no stage of a chain.
 bool is_errand(const std::vector<std::string>& argv);

@@ -1,7 +1,7 @@
 // The shim. Under the name of an interpreter or another program it passes its command on to the run
-// (pass_on.h). In a rehearsal it records the command, makes the files that the next command may look
-// for, and ends with 0. Under its own name,
-// `assay-shim FOLDER [--trust] COMMAND…` runs a command shut in (sandbox.h).
+// (pass_on.h). In a rehearsal it records the command, makes the files that the next command may
+// look for, and ends with 0. Under its own name, `assay-shim FOLDER [--trust] COMMAND…` runs a
+// command shut in (sandbox.h).
 
 #include <fcntl.h>
 #include <sys/prctl.h>

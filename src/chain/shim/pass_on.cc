@@ -106,9 +106,8 @@ void become(const std::vector<std::string>& argv) {
   std::vector<std::string> own = argv;
   if (const char* path = std::getenv(kPathVariable)) ::setenv("PATH", path, 1);
   const char* python = std::getenv(kPythonVariable);
-  const std::string_view name = std::string_view(own.front()).substr(own.front().rfind('/') + 1);
   // As argv[0], too: by it Python finds its own environment.
-  if (python != nullptr && name.starts_with("python")) own.front() = python;
+  if (python != nullptr && is_python(own.front())) own.front() = python;
   std::vector<char*> words;
   for (std::string& word : own) words.push_back(word.data());
   words.push_back(nullptr);

@@ -9,21 +9,11 @@
 
 #include "base/fd.h"
 #include "base/process.h"
+#include "base/text.h"
 #include "device/nvml.h"
 
 namespace assay::chain::stage {
 namespace {
-
-bool has_program(const std::string& program, const std::string& directory) {
-  const std::optional<std::string> found = find_program(program);
-  if (!found) return false;
-  const bool relative = found->front() != '/' && !directory.empty();
-  return ::access((relative ? directory + "/" + *found : *found).c_str(), X_OK) == 0;
-}
-
-// Only locates the module, because importing it would take seconds.
-constexpr const char* kHasModule =
-    "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)";
 
 // Paddle lists devices as `gpu:0`; plugged-in device types are in a list of their own.
 constexpr const char* kHasDevice =
@@ -52,31 +42,18 @@ bool Availability::says_yes(const std::string& python, const std::string& progra
 }
 
 std::string Availability::missing(const plan::Stage& stage) {
-  if (!stage.needs_program.empty() && !has_program(stage.needs_program, stage.directory)) {
-    return fmt::format("needs {}", stage.needs_program);
-  }
-  if (!stage.needs_module.empty() && !has_program(stage.argv.front(), stage.directory)) {
-    return fmt::format("needs {}", stage.argv.front());
-  }
-  if (!stage.needs_module.empty() &&
-      !says_yes(stage.argv.front(), kHasModule, stage.needs_module)) {
-    return fmt::format("needs the Python module {} (for {})", stage.needs_module,
-                       stage.argv.front());
-  }
-  if (!stage.needs_device.empty() &&
-      !says_yes(stage.argv.front(), kHasDevice, stage.needs_device)) {
+  const bool other = stage.needs_device != "" && stage.needs_device != "gpu" &&
+                     stage.needs_device != "cpu" && stage.device != "cpu";
+  if (other && !says_yes(stage.argv.front(), kHasDevice, stage.needs_device)) {
     return fmt::format("needs the device {} (Paddle of {} sees none)", stage.needs_device,
                        stage.argv.front());
   }
-  const std::size_t gpus = stage.needs_gpus == 0 ? 0 : nvml_gpu_names().size();
-  if (gpus < stage.needs_gpus) {
-    return fmt::format("needs {} GPU{} (NVML sees {})", stage.needs_gpus,
-                       stage.needs_gpus == 1 ? "" : "s", gpus);
-  }
-  if (!stage.needs_variable.empty() && std::getenv(stage.needs_variable.c_str()) == nullptr) {
-    return fmt::format("needs many machines: start it on each, with {} set", stage.needs_variable);
-  }
-  return {};
+  const bool many = stage.device.find(',') != std::string::npos && stage.hosts.empty();
+  if (!many) return {};
+  const std::size_t wanted = split_at(stage.device, ',').size();
+  const std::size_t gpus = nvml_gpu_names().size();
+  if (gpus >= wanted) return {};
+  return fmt::format("needs {} GPUs (NVML sees {})", wanted, gpus);
 }
 
 }  // namespace assay::chain::stage

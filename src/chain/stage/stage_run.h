@@ -35,21 +35,21 @@ struct Limits {
 
 enum class StageState {
   passed,
-  failed,        // ended by itself: exit code or signal
-  timed_out,     // over its time limit
-  silent,        // over its idle limit
-  disk_full,     // its log could not be written
-  not_made,      // exit code 0, but its files are missing or old
-  wrong_device,  // should use a GPU and ran on the CPU
-  traceback,     // exit code 0, but its log has an uncaught Python exception
-  not_finite,    // exit code 0, but a loss is NaN or infinite
-  unfinished,    // exit code 0, but its log shows fewer epochs or steps than asked for, or none
-  stale,         // would read a file that this run did not make
-  out_of_memory, // the kernel killed it because memory was used up
-  not_started,   // its program could not be started
-  blocked,       // a stage that it needs did not pass
-  unavailable,   // its tool is not installed
-  interrupted,   // the user ended the run
+  failed,         // ended by itself: exit code or signal
+  timed_out,      // over its time limit
+  silent,         // over its idle limit
+  disk_full,      // its log could not be written
+  not_made,       // exit code 0, but its files are missing or old
+  wrong_device,   // should use a GPU and ran on the CPU
+  traceback,      // exit code 0, but its log has an uncaught Python exception
+  not_finite,     // exit code 0, but a loss is NaN or infinite
+  unfinished,     // exit code 0, but its log shows fewer epochs or steps than asked for, or none
+  stale,          // would read a file that this run did not make
+  out_of_memory,  // the kernel killed it because memory was used up
+  not_started,    // its program could not be started
+  blocked,        // a stage that it needs did not pass
+  unavailable,    // its tool is not installed
+  interrupted,    // the user ended the run
 };
 // The name of a state in results and messages: "passed".
 std::string_view name(StageState state);

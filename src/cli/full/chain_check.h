@@ -1,6 +1,6 @@
 #pragma once
 
-// `assay chain check`, and the dialect options that chain verbs share.
+// `assay chain check`, and what chain verbs share.
 
 #include <CLI/CLI.hpp>
 #include <optional>
@@ -24,10 +24,13 @@ void add_dialect_options(CLI::App& app, DialectArguments& arguments);
 Result<const chain::params::Dialects*> dialects_of(const DialectArguments& arguments,
                                                    std::optional<chain::params::Dialects>& own);
 
+// assay-shim, which lies beside assay.
+std::string shim_beside(const std::string& assay);
+
 struct CheckArguments {
   std::vector<std::string> files;
   DialectArguments dialect;
-  std::string rehearse;  // mode to rehearse the files' own scripts in; "": none
+  std::string mode;  // to rehearse the files' own scripts in; "": by the files' names
   bool trusted = false;
 };
 

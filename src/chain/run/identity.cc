@@ -1,0 +1,102 @@
+#include "chain/run/identity.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "base/process.h"
+#include "chain/params/dialect.h"
+#include "chain/results/node_record.h"
+
+namespace assay::chain::run {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostFiles = 100'000;
+
+bool is_source(const fs::path& path) {
+  constexpr std::array<std::string_view, 9> kExtensions{".py",   ".sh",  ".yml", ".yaml", ".json",
+                                                        ".toml", ".cfg", ".cc",  ".h"};
+  const std::string extension = path.extension().string();
+  return std::ranges::find(kExtensions, extension) != kExtensions.end();
+}
+
+// Size and time of change (ctime: a copy that preserves mtime is still a change); "" if it is
+// missing.
+std::string mark_of(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return {};
+  return fmt::format("{} {}.{}", S_ISREG(info.st_mode) ? info.st_size : 0, info.st_ctim.tv_sec,
+                     info.st_ctim.tv_nsec);
+}
+
+bool is_setting(std::string_view entry) {
+  constexpr std::array<std::string_view, 8> kPrefixes{"FLAGS_", "CUDA_",   "NCCL_",  "GLOO_",
+                                                      "OMP_",   "PADDLE_", "PYTHON", "LD_LIBRARY_"};
+  return std::ranges::any_of(kPrefixes,
+                             [&](std::string_view prefix) { return entry.starts_with(prefix); });
+}
+
+}  // namespace
+
+std::string sources_of(const std::string& project, const std::string& output) {
+  const fs::path skipped = fs::path(output).lexically_normal();
+  std::set<std::string> files;
+  std::error_code error;
+  fs::recursive_directory_iterator it(project.empty() ? "." : project,
+                                      fs::directory_options::skip_permission_denied, error);
+  while (!error && it != fs::recursive_directory_iterator() && files.size() < kMostFiles) {
+    const fs::path path = it->path().lexically_normal();
+    const bool hidden = path.filename().string().starts_with('.');
+    if (it->is_directory(error) && (hidden || path == skipped)) it.disable_recursion_pending();
+    if (it->is_regular_file(error) && is_source(path)) files.insert(path.string());
+    it.increment(error);
+  }
+  std::string marks;
+  for (const std::string& file : files) marks += file + " " + mark_of(file) + "\n";
+  return fmt::format("{} files {}", files.size(), params::hash_of(marks));
+}
+
+std::string identity_of(const plan::Stage& stage, const stage::StageCommand& command,
+                        const std::string& sources) {
+  SpawnOptions spawn;
+  spawn.environment = command.environment;
+  spawn.whole_environment = command.whole_environment;
+  std::set<std::string> settings(stage.environment.begin(), stage.environment.end());
+  for (const std::string& entry : environment_of(spawn)) {
+    if (is_setting(entry)) settings.insert(entry);
+  }
+  const std::string program = find_program(command.argv.front()).value_or(command.argv.front());
+  std::vector<std::string> inputs;
+  for (const std::string& word : command.argv) {
+    const std::size_t equals = word.find('=');
+    const std::string value = equals == std::string::npos ? word : word.substr(equals + 1);
+    const bool is_output = !stage.output.empty() &&
+                           (value.starts_with(stage.output) || stage.output.starts_with(value));
+    if (value.empty() || is_output) continue;
+    const std::string path = command.directory.empty() || value.starts_with('/')
+                                 ? value
+                                 : command.directory + "/" + value;
+    struct stat info {};
+    if (::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode)) {
+      inputs.push_back(value + " " + mark_of(path));
+    }
+  }
+  return nlohmann::json{{"argv", command.argv},
+                        {"settings", settings},
+                        {"interpreter", program + " " + mark_of(program)},
+                        {"framework", results::framework_of(program)},
+                        {"sources", sources},
+                        {"inputs", inputs}}
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace assay::chain::run

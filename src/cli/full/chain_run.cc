@@ -1,0 +1,295 @@
+#include "cli/full/chain_run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "base/process.h"
+#include "base/terminal.h"
+#include "base/text.h"
+#include "chain/params/params.h"
+#include "chain/plan/make_plan.h"
+#include "chain/plan/plan_builder.h"
+#include "chain/plan/plan_text.h"
+#include "chain/run/script_run.h"
+#include "chain/stage/monitor.h"
+#include "cli/exit_code.h"
+
+namespace assay::cli::full {
+
+using namespace chain;
+
+namespace {
+
+std::vector<std::string> alarm_words() {
+  std::vector<std::string> words;
+  for (const stage::Alarm& alarm : stage::alarms()) words.emplace_back(alarm.word);
+  return words;
+}
+
+std::string stop_on_help() {
+  std::string text = "End a training when";
+  for (const stage::Alarm& alarm : stage::alarms()) {
+    text += fmt::format("{} {} ({})", &alarm == stage::alarms().data() ? "" : ",", alarm.word,
+                        stage::meaning(alarm));
+  }
+  return text;
+}
+
+// CLI11's own range checks would print the largest double.
+CLI::Validator at_least(double least) {
+  return CLI::Validator(
+      [least](std::string& text) {
+        const bool too_small = std::strtod(text.c_str(), nullptr) < least;
+        return too_small ? fmt::format("expected {:g} or more, found {}", least, text)
+                         : std::string();
+      },
+      "");
+}
+
+}  // namespace
+
+void add_fleet_options(CLI::App& app, fleet::FleetOptions& options, double& join, double& lost) {
+  app.add_option("--port", options.muster.port, "Port on which the machines of a fleet meet")
+      ->check(CLI::Range(1, 65535));
+  app.add_option("--join-limit", join, "Seconds to wait for all machines (default 120)");
+  app.add_option("--lost-limit", lost,
+                 "Seconds without a heartbeat after which a machine is lost (default 15)");
+}
+
+void add_remote_options(CLI::App& app, fleet::FleetOptions& options) {
+  app.add_option("--remote", options.remote,
+                 "Command that reaches another machine; {host} is its name");
+  app.add_option("--remote-program", options.program,
+                 "Path of assay on the other machines (default: the same path)");
+  app.add_option("--alias", options.aliases,
+                 "ADDRESS=NAME: the {host} of an address. With it, no machine counts as this one");
+}
+
+CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
+  CLI::App* app = chain.add_subcommand("run", "Run a params file in the model's folder");
+  app->add_option("FILE", arguments.file, "Params file, or a launching script (.sh)")->required();
+  app->add_option("MODE", arguments.mode, "Mode: lite_train_lite_infer, whole_infer, …")
+      ->required();
+  app->add_option("THIRD", arguments.plan.third,
+                  "whole_infer: CUDA_VISIBLE_DEVICES; benchmark_train: what to train, such as "
+                  "dynamic_bs8_fp32_DP_N1C1");
+  add_dialect_options(*app, arguments.dialect);
+  app->add_option("--device", arguments.plan.device,
+                  "Device to train and infer on: gpu (as in the file), cpu, xpu, npu");
+  app->add_flag("--native", arguments.native,
+                "Plan the standard chain, although the suite has a script for it");
+  app->add_option("--script", arguments.script.script,
+                  "The suite's script (default: the one for this file and mode)");
+  app->add_flag("--trust-script", arguments.script.trusted,
+                "Rehearse the script also where the kernel cannot shut it in");
+  app->add_flag("--lenient", arguments.run.lenient,
+                "A stage passes by its exit code, its files and its device, whatever its log says");
+  app->add_option("--output-root", arguments.output_root,
+                  "Folder of assay's logs and results (default: test_tipc/assay; of the standard "
+                  "chain test_tipc/output)");
+  app->add_flag("--fallback-checkpoint", arguments.plan.fallback_checkpoint,
+                "Use the newest checkpoint (iter_N) instead of the one that the file names");
+  app->add_option("-C,--directory", arguments.folder,
+                  "The model's folder (default: the working folder)");
+  CLI::Option* dry =
+      app->add_flag("--dry-run", arguments.dry_run, "Print the stages without running them");
+  app->add_flag("--json", arguments.json, "With --dry-run: print one JSON object per line")
+      ->needs(dry);
+  app->add_option("-k,--filter", arguments.plan.filters,
+                  "Only stages whose name contains this, and the stages that they need")
+      ->allow_extra_args(false);
+  app->add_option("--stop-on", arguments.run.stop_on, stop_on_help())
+      ->delimiter(',')
+      ->check(CLI::IsMember(alarm_words()));
+  app->add_flag("--resume", arguments.run.resume,
+                "Skip stages that passed before and whose files are unchanged");
+  app->add_option("-j,--jobs", arguments.run.jobs,
+                  "Stages at the same time, as far as devices allow")
+      ->check(at_least(1));
+  app->add_option(
+         "--stage-limit", arguments.stage_limit,
+         "Time limit of a stage in seconds; 0: none (default: 900; none for whole training)")
+      ->check(at_least(0));
+  app->add_option("--idle-limit", arguments.idle_limit,
+                  "Seconds without output after which a stage is ended; 0: none (default 300)")
+      ->check(at_least(0));
+  app->add_option("--budget", arguments.budget,
+                  "Time budget of the whole model in seconds; the table shows each stage's share "
+                  "(default 900)")
+      ->check(at_least(1));
+  app->add_option("--page", arguments.run.page_path,
+                  "Write the page of the run, with its curves, to this file while it runs");
+  app->add_option("--store", arguments.run.store_path,
+                  "File of the results (default: chain.db beside the logs)");
+  app->add_option("--python", arguments.plan.python, "Interpreter, instead of the params file's");
+  app->add_option(
+      "--dynamic", arguments.plan.dynamic,
+      "Compare each fp32 inference with this dynamic inference: arguments of the interpreter "
+      "with {weights} and {images}");
+  app->add_option("--prepare", arguments.plan.prepare,
+                  "Run this script first, as a stage of its own");
+  app->add_flag("--fleet-on-cpu", arguments.plan.fleet_on_cpu,
+                "Many machines train on CPUs (gloo)");
+  app->add_option("--ps-servers", arguments.plan.ps_servers,
+                  "Parameter Server mode: number of servers on each machine")
+      ->check(CLI::Range(1, 99));
+  app->add_option("--ps-trainers", arguments.plan.ps_trainers,
+                  "Parameter Server mode: number of trainers on each machine (default 1)")
+      ->check(CLI::Range(1, 99));
+  app->add_flag("--per-node", arguments.run.fleet.per_node,
+                "Train only this machine's share, when srun starts assay on every machine; rank 0 "
+                "does the rest");
+  app->add_option("--machines", arguments.machines,
+                  "Addresses, the first machine's first, instead of those that the file's gpu_list "
+                  "names (those of a Slurm allocation)");
+  add_fleet_options(*app, arguments.run.fleet, arguments.join, arguments.lost);
+  add_remote_options(*app, arguments.run.fleet);
+  return app;
+}
+
+namespace {
+
+double stage_limit(const RunArguments& arguments, const CLI::App& app) {
+  if (app.count("--stage-limit") > 0) return arguments.stage_limit;
+  // Launching scripts set their own `timeout`, of up to an hour.
+  if (arguments.file.ends_with(".sh")) return 0;
+  constexpr double kLite = 900;
+  return arguments.mode.starts_with("whole_train") ? 0 : kLite;
+}
+
+// Leaves only the fleet's training in the plan of a machine other than the first: the first machine
+// keeps all outputs and runs the other stages.
+Status keep_own_share(plan::Plan& plan, run::RunOptions& options) {
+  const auto fleet_stage =
+      std::find_if(plan.stages.begin(), plan.stages.end(),
+                   [](const plan::Stage& stage) { return !stage.hosts.empty(); });
+  if (fleet_stage == plan.stages.end())
+    return usage_error("--per-node: no stage runs on many machines");
+  ASSAY_TRY(const std::size_t rank, fleet::own_rank(fleet_stage->hosts));
+  if (rank == 0) return {};
+  std::erase_if(plan.stages, [](const plan::Stage& stage) { return stage.hosts.empty(); });
+  const std::string suffix = fmt::format(".rank{}", rank);
+  for (std::size_t i = 0; i < plan.stages.size(); ++i) {
+    plan.stages[i].index = i;
+    plan.stages[i].needs.clear();
+    plan.stages[i].output.clear();
+    plan.stages[i].log += suffix;
+  }
+  plan.results_log += suffix;
+  options.store_path =
+      (options.store_path.empty() ? plan.folder + "/chain.db" : options.store_path) + suffix;
+  return {};
+}
+
+// The chain of a params file without a script.
+Result<plan::Plan> native_plan(const RunArguments& arguments) {
+  std::optional<params::Dialects> own;
+  ASSAY_TRY(const params::Dialects* dialects, dialects_of(arguments.dialect, own));
+  std::string warnings;
+  params::Origin origin{arguments.file, arguments.dialect.name, dialects};
+  origin.machines = arguments.script.machines;
+  ASSAY_TRY(const params::Params params, params::load_params(origin, &warnings));
+  if (!warnings.empty()) show(stderr, "{}\n", warnings);
+  return plan::make_plan(params, arguments.mode, arguments.plan);
+}
+
+// Options that only the standard chain has.
+Status check_script_options(const RunArguments& arguments) {
+  const char* option = arguments.run.jobs > 1            ? "--jobs"
+                       : !arguments.plan.dynamic.empty() ? "--dynamic"
+                       : arguments.plan.fleet_on_cpu     ? "--fleet-on-cpu"
+                       : arguments.plan.ps_servers > 0   ? "--ps-servers"
+                                                         : nullptr;
+  if (option == nullptr) return {};
+  return usage_error(fmt::format(
+      "{} is for the standard chain: the suite's script decides here (--native plans the chain)",
+      option));
+}
+
+void fill(RunArguments& arguments, const CLI::App& app) {
+  run::RunOptions& options = arguments.run;
+  options.params_path = arguments.file;
+  options.limits.stage = stage::Seconds(stage_limit(arguments, app));
+  options.limits.idle = stage::Seconds(arguments.idle_limit);
+  options.budget = stage::Seconds(arguments.budget);
+  options.progress = stderr;
+  options.live = ::isatty(STDERR_FILENO) == 1;
+  options.fleet.muster.join = stage::Seconds(arguments.join);
+  options.fleet.muster.lost = stage::Seconds(arguments.lost);
+  options.device = arguments.plan.device;
+  options.filtered = !arguments.plan.filters.empty();
+  plan::PlanOptions& plan = arguments.plan;
+  options.prepare = plan.prepare;
+  plan.params_path = arguments.file;
+  plan.self = options.self;
+  plan.output_root = arguments.output_root;
+  script::ScriptRequest& request = arguments.script;
+  request.params_file = arguments.file;
+  request.mode = arguments.mode;
+  request.third = plan.third;
+  request.device = plan.device;
+  request.python = plan.python;
+  request.output_root = arguments.output_root;
+  request.makes_checkpoint = !plan.fallback_checkpoint;
+  request.shim = shim_beside(options.self);
+  options.shim = request.shim;
+  if (!arguments.machines.empty()) request.machines = split_at(arguments.machines, ',');
+}
+
+// The plan, and with it the script if one drives the run.
+struct Planned {
+  plan::Plan plan;
+  std::optional<script::Script> script;
+};
+
+Result<Planned> planned(const RunArguments& arguments) {
+  Planned planned;
+  if (!arguments.native && !script::find_script(arguments.script).empty()) {
+    ASSAY_CHECK(check_script_options(arguments));
+    ASSAY_TRY(planned.script, script::read_script(arguments.script));
+    ASSAY_TRY(plan::Plan plan, script::rehearsed_plan(*planned.script, arguments.script));
+    ASSAY_TRY(planned.plan, plan::filtered(std::move(plan), arguments.plan.filters));
+    return planned;
+  }
+  ASSAY_TRY(planned.plan, native_plan(arguments));
+  return planned;
+}
+
+}  // namespace
+
+Result<int> run(RunArguments& arguments, const CLI::App& app) {
+  if (!arguments.folder.empty() && ::chdir(arguments.folder.c_str()) != 0) {
+    return errno_error("cannot change to the folder " + arguments.folder);
+  }
+  ASSAY_TRY(arguments.run.self, own_executable());
+  fill(arguments, app);
+  ASSAY_TRY(Planned chain, planned(arguments));
+  plan::Plan& plan = chain.plan;
+  for (const std::string& warning : plan.warnings) {
+    show(stderr, "{}: warning: {}\n", arguments.file, warning);
+  }
+  if (arguments.dry_run) {
+    show(stdout, "{}", arguments.json ? plan::plan_json_lines(plan) : plan::describe_plan(plan));
+    return kAllGood;
+  }
+  const std::size_t stages = plan.stages.size();
+  if (arguments.run.fleet.per_node) ASSAY_CHECK(keep_own_share(plan, arguments.run));
+  const bool by_script = chain.script && plan.stages.size() == stages;
+  ASSAY_TRY(const run::RunResult result,
+            by_script ? run::run_script(*chain.script, plan, arguments.run)
+                      : run::run_plan(plan, arguments.run));
+  show(stdout, "{}", run::time_table(result, arguments.run.budget));
+  show(stdout, "results: {}\n",
+       arguments.run.store_path.empty() ? plan.folder + "/chain.db" : arguments.run.store_path);
+  if (result.interrupted) return kInterrupted;
+  return result.all_passed() ? kAllGood : kSomeFailed;
+}
+
+}  // namespace assay::cli::full
