@@ -28,6 +28,8 @@ struct Job {
   stage::Outcome outcome;
   std::unique_ptr<stage::StageRun>
       run;  // set while the stage runs; for a server also after it is done
+  stage::Clock::time_point started;
+  stage::Clock::time_point ended;
   std::int64_t stored = 0;
   stage::FileMarks before;
   stage::FileMarks made;

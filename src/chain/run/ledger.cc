@@ -25,8 +25,8 @@ Result<Fd> lock_folder(const std::string& folder) {
   const std::string path = folder + "/.assay-lock";
   ASSAY_TRY(Fd lock, open_output(path, O_RDWR));
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    return usage_error(fmt::format(
-        "another run uses {}: wait for it, or give --output-root a folder of its own", folder));
+    return usage_error(
+        fmt::format("another run uses {}: wait for it, or run in a copy of the project", folder));
   }
   return lock;
 }
@@ -52,9 +52,12 @@ Result<Ledger> Ledger::open(const plan::Plan& plan, const RunOptions& options) {
   const fs::path path = options.store_path.empty() ? fs::path(plan.folder) / "chain.db"
                                                    : fs::path(options.store_path);
   std::error_code error;
-  fs::create_directories(plan.folder, error);
-  if (error) return fail(fmt::format("cannot create {}: {}", plan.folder, error.message()));
-  ASSAY_TRY(Fd lock, lock_folder(plan.folder));
+  const std::string& shared = options.results.empty() ? plan.folder : options.results;
+  for (const std::string& folder : {plan.folder, shared}) {
+    fs::create_directories(folder, error);
+    if (error) return fail(fmt::format("cannot create {}: {}", folder, error.message()));
+  }
+  ASSAY_TRY(Fd lock, lock_folder(shared));
   ASSAY_TRY(results::ChainStore store, results::ChainStore::open(path, OpenMode::create));
   if (options.store_path.empty()) ASSAY_CHECK(check_owner(store, options.params_path, path));
   Ledger ledger(plan, options, std::move(store));
@@ -86,6 +89,7 @@ Status Ledger::begin(Job& job) {
   ASSAY_TRY(job.stored, store_.begin_stage(run_, *job.stage, job.identity));
   job.before = stage::mark_files("", job.stage->output);
   job.memory_kills = memory_kills();
+  job.started = stage::Clock::now();
   if (job.stage->kind == plan::StageKind::train) {
     job.nodes = results::NodeRecords(*job.stage, plan_->model);
   }
@@ -100,9 +104,7 @@ Status Ledger::end_unstarted(Job& job, stage::StageState state, std::string deta
 Status Ledger::end(Job& job, stage::Outcome outcome) {
   job.outcome = std::move(outcome);
   job.done = true;
-  if (!job.outcome.passed() && job.outcome.log_bytes > 0) {
-    job.outcome.detail += fmt::format("; log: {}", job.stage->log);
-  }
+  job.ended = stage::Clock::now();
   progress().finished(*job.stage, job.outcome);
   ASSAY_CHECK(store_.finish_stage(job.stored, job.outcome, job.made));
   ASSAY_CHECK(store_readings(job));

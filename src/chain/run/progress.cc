@@ -32,9 +32,11 @@ void Progress::finished(const plan::Stage& stage, const stage::Outcome& outcome)
   ++done_;
   const std::string memory =
       outcome.peak.rss_mb >= 1 ? fmt::format(", {:.0f} MB", outcome.peak.rss_mb) : "";
-  note(fmt::format("[{}/{}] {:<12} {} ({:.1f} s{}){}", done_, total_, name(outcome.state),
+  const std::string log =
+      outcome.passed() || outcome.log_bytes == 0 ? "" : fmt::format(" (log: {})", stage.log);
+  note(fmt::format("[{}/{}] {:<12} {} ({:.1f} s{}){}{}", done_, total_, name(outcome.state),
                    stage.name, outcome.seconds, memory,
-                   outcome.detail.empty() ? "" : ": " + outcome.detail));
+                   outcome.detail.empty() ? "" : ": " + outcome.detail, log));
 }
 
 void Progress::tick(const std::string& running) {

@@ -51,7 +51,7 @@ class Runner {
       : options_(options), guard_(std::move(guard)), ledger_(std::move(ledger)) {
     jobs_.resize(plan.stages.size());
     for (std::size_t i = 0; i < jobs_.size(); ++i) jobs_[i].stage = &plan.stages[i];
-    if (options.resume) sources_ = sources_of(".", "test_tipc/output");
+    sources_ = sources_of(".", "test_tipc/output");
   }
 
   Result<RunResult> run() {
@@ -125,8 +125,8 @@ class Runner {
     command.environment = stage.environment;
     command.directory = stage.directory;
     command.log = stage.log;
+    job.identity = identity_of(stage, command, sources_);
     if (options_.resume) {
-      job.identity = identity_of(stage, command, sources_);
       const bool same_inputs =
           std::ranges::all_of(stage.needs, [&](std::size_t need) { return jobs_[need].kept; });
       ASSAY_TRY(const bool kept, same_inputs ? ledger_.keep_earlier(job) : Result<bool>(false));

@@ -27,6 +27,7 @@ struct RunOptions {
   fleet::FleetOptions fleet;  // for stages on many machines
   // Of a suite's script:
   std::string shim;       // path of assay-shim
+  std::string results;    // the folder that it writes to, for one run at a time; "": unknown
   std::string prepare;    // a script that runs before it: bash PREPARE FILE MODE
   std::string device;     // "xpu", "npu": stages need it
   bool filtered = false;  // run the stages of the plan alone (-k)

@@ -90,12 +90,12 @@ class ScriptRunner {
   Result<RunResult> run() {
     const stage::Clock::time_point start = stage::Clock::now();
     project_ = fs::current_path();
-    results_ = fs::path(script_.results).lexically_normal().string();
+    results_ = script_.results.empty() ? "" : fs::path(script_.results).lexically_normal().string();
     ASSAY_CHECK(write_file(plan_.folder + "/started", ""));
     for (const auto& [path, mark] : stage::mark_files("", plan_.folder + "/started")) {
       started_ns_ = mark.changed_ns;  // by the clock of the disk that the files are on
     }
-    if (options_.resume) sources_ = sources_of(".", "test_tipc/output");
+    sources_ = sources_of(".", "test_tipc/output");
     ASSAY_CHECK(start_script());
     while (bash_ || std::ranges::any_of(callers_, [](const auto& one) { return !one->ended(); })) {
       wait();
@@ -206,6 +206,11 @@ class ScriptRunner {
     return {};
   }
 
+  std::string relative_to_project(const std::string& path) const {
+    return fs::path(path).is_absolute() ? relative(path)
+                                        : fs::path(path).lexically_normal().string();
+  }
+
   std::string relative(const std::string& path) const {
     const fs::path below = fs::path(path).lexically_relative(project_);
     return below == "." ? "" : below.string();
@@ -307,8 +312,8 @@ class ScriptRunner {
     if (std::string why = stale_input(job); !why.empty()) {
       return refuse(StageState::stale, std::move(why));
     }
+    job.identity = identity_of(stage, command, sources_);
     if (options_.resume) {
-      job.identity = identity_of(stage, command, sources_);
       const bool same_inputs = std::ranges::all_of(jobs_, [&](const Job& other) {
         return &other == &job || other.kept || !reads(job, other.stage->output);
       });
@@ -359,9 +364,12 @@ class ScriptRunner {
   // Why the stage must not run: it reads a file among the run's results that neither this run nor
   // the one that it resumes made.
   std::string stale_input(const Job& job) const {
+    const std::vector<std::string> outputs = shim::outputs_of(job.stage->argv);
     for (const std::string& word : job.stage->argv) {
-      const std::string path = fs::path(value_of(word)).lexically_normal().string();
-      if (!path.starts_with(results_ + "/") || reads(job, job.stage->output)) continue;
+      const std::string value(value_of(word));
+      const std::string path = relative_to_project(value);
+      const bool is_output = std::ranges::find(outputs, value) != outputs.end();
+      if (results_.empty() || is_output || !path.starts_with(results_ + "/")) continue;
       const stage::FileMarks files = stage::mark_files("", path);
       const bool fresh = std::ranges::any_of(files, [&](const auto& file) {
         return file.second.changed_ns >= started_ns_ ||
@@ -402,8 +410,8 @@ class ScriptRunner {
       return judged(job, std::move(outcome), options_.lenient);
     }
     const bool was_asked = std::ranges::any_of(jobs_, [&](const Job& other) {
-      return other.stage->kind == plan::StageKind::infer && other.stage->index > job.stage->index &&
-             (other.done || other.run);
+      return other.stage->kind == plan::StageKind::infer &&
+             (other.run || (other.done && other.ended > job.started));
     });
     if (!job.by_script && !was_asked && outcome.state != StageState::interrupted) {
       return {StageState::failed,
@@ -477,7 +485,7 @@ class ScriptRunner {
     stages_.push_back(std::move(own));
     jobs_.emplace_back();
     jobs_.back().stage = &stages_.back();
-    return ledger_.end_unstarted(jobs_.back(), state, why + "; log: " + stages_.back().log);
+    return ledger_.end_unstarted(jobs_.back(), state, why + " (log: " + stages_.back().log + ")");
   }
 
   const script::Script& script_;

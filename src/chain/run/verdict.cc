@@ -114,8 +114,8 @@ stage::Outcome judged(Job& job, stage::Outcome outcome, bool lenient) {
     if (!job.fleet_word.empty()) outcome.detail = job.fleet_word;
     return outcome;
   }
-  if (!lenient) judge_log(job, outcome);
-  if (outcome.passed()) judge_files(job, outcome);
+  judge_files(job, outcome);
+  if (outcome.passed() && !lenient) judge_log(job, outcome);
   if (outcome.passed()) {
     if (std::string complaint = complaint_of(job, outcome); !complaint.empty()) {
       fail_as(outcome, StageState::wrong_device, std::move(complaint));

@@ -150,8 +150,7 @@ class Rehearser {
       command.environment.push_back(back(entry));
     }
     command.folder = relative(call.folder);
-    if (call.output.starts_with('/') && call.output != printed() &&
-        !call.output.starts_with("/dev/")) {
+    if (call.output.starts_with(copy_.string() + "/")) {
       command.log = relative(call.output);
     }
     for (const std::string& output : shim::outputs_of(call.argv)) {

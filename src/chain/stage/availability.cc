@@ -52,7 +52,7 @@ std::string Availability::missing(const plan::Stage& stage) {
   if (!many) return {};
   const std::size_t wanted = split_at(stage.device, ',').size();
   const std::size_t gpus = nvml_gpu_names().size();
-  if (gpus >= wanted) return {};
+  if (gpus == 0 || gpus >= wanted) return {};  // without any GPU the framework itself tells
   return fmt::format("needs {} GPUs (NVML sees {})", wanted, gpus);
 }
 

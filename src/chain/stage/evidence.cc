@@ -15,14 +15,6 @@ namespace {
 constexpr std::size_t kLongestLine = 4096;
 constexpr std::size_t kLongestError = 300;
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
-
-bool is_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
 std::optional<double> number_of(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -35,29 +27,31 @@ struct Count {
   std::optional<double> total;
 };
 
-// The count behind a word: `epoch: [3/20]`, `Epoch 3, …`, `iter=10/100`.
-std::optional<Count> count_behind(std::string_view line, std::string_view word) {
+// The count behind a word: `: [3/20]`, ` 3, …`, `=10/100`. Nothing for a fraction.
+std::optional<Count> count_in(std::string_view rest) {
   constexpr std::string_view kBetween = " :=[(\t";
-  for (std::size_t at = 0; (at = line.find(word, at)) != std::string_view::npos; ++at) {
-    if (at > 0 && is_letter(line[at - 1])) continue;
-    std::string_view rest = line.substr(at + word.size());
-    const std::size_t digits = rest.find_first_not_of(kBetween);
-    if (digits == 0 || digits == std::string_view::npos) continue;
-    rest.remove_prefix(digits);
-    const std::size_t length = digits_at_front(rest);
-    if (length == 0) continue;
-    Count count{*number_of(rest.substr(0, length)), std::nullopt};
-    rest.remove_prefix(length);
-    const std::size_t slash = rest.find_first_not_of(' ');
-    if (slash != std::string_view::npos && rest[slash] == '/') {
-      const std::size_t total = rest.find_first_not_of(' ', slash + 1);
-      if (total != std::string_view::npos) count.total = number_of(rest.substr(total));
-    } else if (length < digits_at_front(rest) || rest.starts_with('.')) {
-      continue;  // a fraction counts nothing
-    }
-    return count;
+  const std::size_t digits = rest.find_first_not_of(kBetween);
+  if (digits == 0 || digits == std::string_view::npos) return std::nullopt;
+  rest.remove_prefix(digits);
+  const std::size_t length = digits_at_front(rest);
+  if (length == 0) return std::nullopt;
+  Count count{*number_of(rest.substr(0, length)), std::nullopt};
+  rest.remove_prefix(length);
+  if (rest.starts_with('.')) return std::nullopt;
+  const std::size_t slash = rest.find_first_not_of(' ');
+  if (slash == std::string_view::npos || rest[slash] != '/') return count;
+  const std::size_t total = rest.find_first_not_of(' ', slash + 1);
+  if (total != std::string_view::npos) count.total = number_of(rest.substr(total));
+  return count;
+}
+
+// Whether the text starts with a word in lower case, whatever its own case is.
+bool starts_with_word(std::string_view text, std::string_view word) {
+  if (text.size() < word.size()) return false;
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    if ((text[i] | 0x20) != word[i]) return false;
   }
-  return std::nullopt;
+  return true;
 }
 
 void note(Counter& counter, const std::optional<Count>& count) {
@@ -69,26 +63,45 @@ void note(Counter& counter, const std::optional<Count>& count) {
   if (count->total) counter.total = count->total;
 }
 
+bool has(std::string_view line, std::string_view text) {
+  return line.find(text) != std::string_view::npos;
+}
+
 bool looks_like_error(std::string_view line) {
-  constexpr std::array<std::string_view, 6> kSigns{"Error:", "Error ", "ERROR",
-                                                   "error:", "FATAL",  "Segmentation fault"};
-  return line.ends_with("Error") || std::ranges::any_of(kSigns, [&](std::string_view sign) {
-           return line.find(sign) != std::string_view::npos;
-         });
+  if (!has(line, "rror") && !has(line, "ERROR") && !has(line, "FATAL") && !has(line, "fault")) {
+    return false;
+  }
+  return line.ends_with("Error") || has(line, "Error:") || has(line, "Error ") ||
+         has(line, "ERROR") || has(line, "error:") || has(line, "FATAL") ||
+         has(line, "Segmentation fault");
+}
+
+// A line of an evaluation, whose counts are its own.
+bool is_of_an_evaluation(std::string_view line) {
+  return has(line, "val") && (has(line, "eval") || has(line, "Eval"));
 }
 
 }  // namespace
 
 void Evidence::take(std::string_view line) {
   line = line.substr(0, kLongestLine);
-  if (line.starts_with("Traceback (most recent call last)")) traceback_ = true;
-  if (line.find("No space left on device") != std::string_view::npos) disk_full_ = true;
+  if (line.starts_with("Traceback (most recent call last)") && !ignored_) traceback_ = true;
+  ignored_ = line.starts_with("Exception ignored in");  // at the interpreter's own end: harmless
+  if (has(line, "No space left on device")) disk_full_ = true;
   if (looks_like_error(line)) last_error_ = std::string(line.substr(0, kLongestError));
-  const std::string small = lower(line);
-  if (small.find("eval") != std::string::npos || small.find("test:") != std::string::npos) return;
-  note(epoch_, count_behind(small, "epoch"));
-  const auto steps = count_behind(small, "iter");
-  note(step_, steps ? steps : count_behind(small, "step"));
+  if (is_of_an_evaluation(line)) return;
+  bool at_start = true;  // of a word
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    const char c = line[at];
+    const bool is_letter = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+    const std::string_view rest = line.substr(at);
+    if (at_start && is_letter) {
+      if (starts_with_word(rest, "epoch")) note(epoch_, count_in(rest.substr(5)));
+      if (starts_with_word(rest, "iter")) note(step_, count_in(rest.substr(4)));
+      if (starts_with_word(rest, "step")) note(step_, count_in(rest.substr(4)));
+    }
+    at_start = !is_letter;
+  }
 }
 
 std::string Evidence::unfinished(const std::vector<std::string>& argv) const {
@@ -112,7 +125,7 @@ std::optional<double> epochs_asked(const std::vector<std::string>& argv) {
   for (std::size_t i = argv.size(); i-- > 1;) {
     const std::string_view word = argv[i];
     const std::size_t equals = word.find('=');
-    std::string name = lower(word.substr(0, equals));
+    std::string name = lowered(word.substr(0, equals));
     name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
     std::ranges::replace(name, '-', '_');
     if (const std::size_t dot = name.rfind('.'); dot != std::string::npos) name.erase(0, dot + 1);

@@ -33,6 +33,7 @@ class Evidence {
 
  private:
   bool traceback_ = false;
+  bool ignored_ = false;  // the line before says that the exception is ignored
   bool disk_full_ = false;
   std::string last_error_;
   Counter epoch_;

@@ -282,6 +282,7 @@ Result<int> run(RunArguments& arguments, const CLI::App& app) {
   const std::size_t stages = plan.stages.size();
   if (arguments.run.fleet.per_node) ASSAY_CHECK(keep_own_share(plan, arguments.run));
   const bool by_script = chain.script && plan.stages.size() == stages;
+  if (by_script) arguments.run.results = chain.script->results;
   ASSAY_TRY(const run::RunResult result,
             by_script ? run::run_script(*chain.script, plan, arguments.run)
                       : run::run_plan(plan, arguments.run));

@@ -1,5 +1,5 @@
-// Every dialect that is part of the program can be read, names its source, and its recipes hold
-// together; and how a file's dialect is found.
+// Every dialect that is part of the program can be read, names its source; and how a file's dialect
+// is found.
 
 #include "chain/params/dialect.h"
 
@@ -9,7 +9,6 @@
 #include <set>
 
 #include "chain/params/params.h"
-#include "chain/plan/recipe_tree.h"
 #include "cli_run.h"
 
 namespace assay::chain {
@@ -24,11 +23,8 @@ TEST(Dialects, AllCanBeReadAndNameTheirSource) {
     EXPECT_TRUE(dialect->suite.repository.starts_with("https://")) << dialect->suite.name;
     EXPECT_GE(dialect->suite.commit.size(), 7U) << dialect->suite.name;
     for (const params::Layout& layout : dialect->layouts) {
-      EXPECT_FALSE(layout.script.empty()) << dialect->suite.name << " " << layout.name;
+      EXPECT_FALSE(layout.scripts.empty()) << dialect->suite.name << " " << layout.name;
       EXPECT_FALSE(layout.modes.empty()) << dialect->suite.name << " " << layout.name;
-      const auto recipe = plan::read_statements(layout.recipe, layout.recipe_line);
-      ASSERT_TRUE(recipe) << recipe.error().message;
-      EXPECT_FALSE(recipe->empty()) << dialect->suite.name << " " << layout.name;
     }
   }
 }
@@ -106,15 +102,6 @@ CliResult with_toy(const std::string& verb, const std::string& text,
   words.insert(words.end(), more.begin(), more.end());
   words.insert(words.end(), {"--dialect-file", (kOwnSuite / "toy.dialect").string()});
   return run_cli(scratch.path(), words);
-}
-
-TEST(OwnSuite, IsPlannedByItsFileAlone) {
-  const CliResult plan = with_toy("run", slurp(kOwnSuite / "drill.txt"), {"warm_up", "--dry-run"});
-  EXPECT_EQ(plan.code, 0) << plan.out;
-  EXPECT_THAT(plan.out, HasSubstr("python3 fit.py --seed 1 --round=a --seats=2 --steps=5\n"));
-  EXPECT_THAT(plan.out, HasSubstr("python3 fit.py --seed 1 --round=b --seats=3 --steps=5\n"));
-  EXPECT_THAT(plan.out, HasSubstr("python3 check.py --weights=./drills/ball/round_b/w.bin\n"));
-  EXPECT_THAT(plan.out, HasSubstr("(needs 3)"));
 }
 
 // What nobody told assay of this suite is refused as in every other.

@@ -245,33 +245,5 @@ TEST(Parity, InjectionsStayPlainWords) {
             "norm_train_gpus_-1_autocast_False_nodes_1.log");
 }
 
-TEST(Parity, OnnxHasTheBashsArgv) {
-  ASSAY_NEED_TIPC(tipc);
-  BashProject bash(tipc);
-  std::string text = with_fake_python(slurp(
-      tipc /
-      "mobilenet_v3_small/test_tipc/configs/mobilenet_v3_small/paddle2onnx_infer_python.txt"));
-  text.replace(text.find("2onnx: paddle2onnx"), 18, "2onnx: ./fakepy p2o");
-  EXPECT_EQ(calls_of(plan_of(text, "paddle2onnx_infer")),
-            bash.run("test_paddle2onnx.sh", text, "paddle2onnx_infer"));
-}
-
-// The bash of this kind prints the quantisation command and does not run it; its inference is run.
-TEST(Parity, QuantisationAfterTrainingInfersLikeTheBash) {
-  ASSAY_NEED_TIPC(tipc);
-  BashProject bash(tipc);
-  const std::string text = with_fake_python(slurp(
-      tipc / "mobilenet_v3_small/test_tipc/configs/mobilenet_v3_small/train_ptq_infer_python.txt"));
-  const Argvs ours = calls_of(plan_of(text, "whole_infer"));
-  ASSERT_EQ(ours.size(), 3U);
-  EXPECT_EQ(Argvs(ours.begin() + 1, ours.end()),
-            bash.run("test_ptq_inference_python.sh", text, "whole_infer"));
-  EXPECT_EQ(ours.front(),
-            (std::vector<std::string>{"deploy/ptq_python/post_quant.py", "--use_gpu=True",
-                                      "--model_path=mobilenet_v3_small_infer/", "--batch_num=1",
-                                      "--batch_size=1", "--data_dir=./test_images/lite_data/",
-                                      "--output_dir=./mobilenet_v3_small_infer_ptq/"}));
-}
-
 }  // namespace
 }  // namespace assay::chain

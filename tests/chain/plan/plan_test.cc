@@ -165,31 +165,6 @@ TEST(LongLayout, BenchmarkTrainIsBatchesTimesPrecisionsAndProfilesOneGpu) {
   EXPECT_THAT(plan.stages[3].argv, ::testing::Contains("Global.use_amp=True"));
 }
 
-TEST(OtherKinds, ArePlannedWithTheToolThatTheyNeed) {
-  ASSAY_NEED_TIPC(tipc);
-  const plan::Plan serving = long_plan(tipc, "rec_serving_python.txt", "serving_infer");
-  EXPECT_EQ(serving.stages.front().needs_module, "paddle_serving_client");
-  EXPECT_EQ(serving.stages.front().argv,
-            (std::vector<std::string>{"python3.7", "-m", "paddle_serving_client.convert",
-                                      "--dirname=./inference/ch_PP-OCRv3_rec_infer/",
-                                      "--model_filename=inference.pdmodel",
-                                      "--params_filename=inference.pdiparams",
-                                      "--serving_server=./deploy/pdserving/ppocr_rec_v3_serving/",
-                                      "--serving_client=./deploy/pdserving/ppocr_rec_v3_client/"}));
-  const plan::Plan cpp = long_plan(tipc, "rec_infer_cpp.txt", "cpp_infer");
-  // GPU: trt False (fp32), trt True (fp32, fp16); CPU: mkldnn 2 × threads 2, fp32 always.
-  EXPECT_EQ(cpp.stages.size(), 3U + 4U);
-  EXPECT_EQ(cpp.stages.front().needs_program, "./deploy/cpp_infer/build/ppocr");
-  const plan::Plan quant = long_plan(tipc, "rec_ptq_infer_python.txt", "whole_infer");
-  EXPECT_EQ(quant.stages.front().argv.back(),
-            "Global.save_inference_dir=./inference/ch_PP-OCRv3_rec_infer/_klquant");
-  // int8 with 2 batches on the CPU and, as this kind's bash does, on the GPU without TensorRT too.
-  EXPECT_EQ(quant.stages.size(), 1U + 2U + 2U);
-  const auto configs = tipc / "mobilenet_v3_small/test_tipc/configs/mobilenet_v3_small";
-  const plan::Plan phone = plan_of(slurp(configs / "lite_arm_cpu_cpp.txt"), "lite_infer");
-  EXPECT_EQ(phone.stages.front().needs_program, "adb");
-}
-
 TEST(Plans, LogsAndNamesAreUnique) {
   ASSAY_NEED_TIPC(tipc);
   std::string text = slurp(tipc / "cases/c00_good.txt");

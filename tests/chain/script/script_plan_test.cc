@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -41,7 +42,9 @@ TEST(Recognised, ACommandBelongsToTheLongestLineThatItBeginsWith) {
   };
   commands[0].outputs = {"out/m"};
   commands[4].environment = {"CUDA_VISIBLE_DEVICES=3"};
-  const std::vector<plan::Stage> stages = recognised(commands, kParams);
+  Recogniser recogniser(kParams);
+  std::vector<plan::Stage> stages;
+  for (const Command& one : commands) stages.push_back(recogniser.take(one));
   std::vector<std::string> names;
   std::vector<std::string_view> kinds;
   for (const plan::Stage& stage : stages) {
@@ -63,20 +66,31 @@ TEST(Recognised, ACommandBelongsToTheLongestLineThatItBeginsWith) {
 
 TEST(FindScript, LiesBesideTheFileAboveItOrInTestTipc) {
   const Scratch scratch;
-  const std::string root = scratch.path();
+  const auto found = [&](const std::string& file, const std::string& mode,
+                         const std::string& device = "") {
+    ScriptRequest request;
+    request.project = scratch.path();
+    request.params_file = file;
+    request.mode = mode;
+    request.device = device;
+    return find_script(request);
+  };
   const std::string file = "a/test_tipc/configs/m/train_infer_python.txt";
-  EXPECT_EQ(find_script(root, file, "lite_train_lite_infer"), "");
-  const std::string train = "test_train_inference_python.sh";
-  put(scratch.path() / "test_tipc" / train, "");
-  EXPECT_EQ(find_script(root, file, "lite_train_lite_infer"), "test_tipc/" + train);
-  put(scratch.path() / "a/test_tipc" / train, "");
-  EXPECT_EQ(find_script(root, file, "lite_train_lite_infer"), "a/test_tipc/" + train);
-  EXPECT_EQ(find_script(root, file, "benchmark_train"), "");
+  EXPECT_EQ(found(file, "lite_train_lite_infer"), "");
+  const std::string train = "test_train_inference_python";
+  put(scratch.path() / "test_tipc" / (train + ".sh"), "");
+  EXPECT_EQ(found(file, "lite_train_lite_infer"), "test_tipc/" + train + ".sh");
+  put(scratch.path() / "a/test_tipc" / (train + ".sh"), "");
+  EXPECT_EQ(found(file, "lite_train_lite_infer"), "a/test_tipc/" + train + ".sh");
+  EXPECT_EQ(found(file, "lite_train_lite_infer", "npu"), "");
+  put(scratch.path() / "test_tipc" / (train + "_npu.sh"), "");
+  EXPECT_EQ(found(file, "lite_train_lite_infer", "npu"), "test_tipc/" + train + "_npu.sh");
+  EXPECT_EQ(found(file, "benchmark_train"), "");
   put(scratch.path() / "test_tipc/test_serving_infer_cpp.sh", "");
-  EXPECT_EQ(find_script(root, "m/serving_infer_cpp.txt", "serving_infer"),
+  EXPECT_EQ(found("m/serving_infer_cpp.txt", "serving_infer"),
             "test_tipc/test_serving_infer_cpp.sh");
-  EXPECT_EQ(find_script(root, "m/serving_infer_python.txt", "serving_infer"), "");
-  EXPECT_EQ(find_script(root, "N4C32/gpt.sh", "benchmark_train"), "N4C32/gpt.sh");
+  EXPECT_EQ(found("m/serving_infer_python.txt", "serving_infer"), "");
+  EXPECT_EQ(found("N4C32/gpt.sh", "benchmark_train"), "N4C32/gpt.sh");
 }
 
 // A suite that assay knows nothing of: keys of its own, read by its own script.
@@ -92,9 +106,8 @@ wget http://example.com/w
 )");
   put(scratch.path() / "test_tipc/own.sh",
       "file=$1\nvalue() { sed -n $1p $file | cut -d: -f2; }\n");
-  const std::vector<std::string> words{
-      "run", "test_tipc/configs/m/train_infer_python.txt", "lite", "7", "--dry-run", "--by-script"};
-  EXPECT_EQ(run_cli(scratch.path(), {words.begin(), words.begin() + 4}).code, 2);  // no dialect
+  const std::vector<std::string> words{"run", "test_tipc/configs/m/train_infer_python.txt", "lite",
+                                       "7", "--dry-run"};
   std::vector<std::string> json = words;
   json.emplace_back("--json");
   const CliResult done = run_cli(scratch.path(), json);
@@ -114,14 +127,11 @@ TEST(DryRunByScript, AScriptThatStartsNothingIsAnError) {
   const Scratch scratch;
   put(scratch.path() / "f.txt", "model_name:m\n");
   put(scratch.path() / "s.sh", "echo 'no such mode'; exit 4\n");
-  const CliResult done = run_cli(
-      scratch.path(), {"run", "f.txt", "x", "--dry-run", "--by-script", "--script", "s.sh"});
+  const CliResult done =
+      run_cli(scratch.path(), {"run", "f.txt", "x", "--dry-run", "--script", "s.sh"});
   EXPECT_EQ(done.code, 2);
   EXPECT_THAT(done.out, HasSubstr("s.sh starts no command in mode x (exit code 4)"));
   EXPECT_THAT(done.out, HasSubstr("no such mode"));
-  const CliResult none = run_cli(scratch.path(), {"run", "f.txt", "x", "--dry-run", "--by-script"});
-  EXPECT_EQ(none.code, 2);
-  EXPECT_THAT(none.out, HasSubstr("the project has no test_train_inference_python.sh"));
 }
 
 // One mistake each: a line too few, so that a heading becomes a value; a mode that no line names.
@@ -139,7 +149,7 @@ true
   const CliResult both =
       run_cli(scratch.path(), {"check", "--rehearse", "lite", "good.txt", "short.txt"});
   EXPECT_EQ(both.code, 2);
-  EXPECT_THAT(both.out, HasSubstr("good.txt: good (its script starts 1 command)"));
+  EXPECT_THAT(both.out, HasSubstr("good.txt: good (rehearsed of unknown; modes lite)"));
   EXPECT_THAT(both.out, HasSubstr("short.txt: train: the script passes a heading of the file on as "
                                   "a value: `====infer====`"));
   const CliResult list = run_cli(scratch.path(), {"check", "--rehearse", "whole", "good.txt"});
@@ -151,19 +161,54 @@ true
   EXPECT_EQ(run_cli(scratch.path(), {"check", "--rehearse", "lite", "good.txt"}).code, 0);
 }
 
-TEST(DryRunByScript, WhatCannotBeRehearsedIsRefused) {
+TEST(DryRunByScript, AnInterpreterWithAFolderIsStoodInForToo) {
   const Scratch scratch;
-  put(scratch.path() / "f.txt", "model_name:m\npython:/usr/bin/python3\n");
-  put(scratch.path() / "s.sh", "true\n");
-  std::vector<std::string> words{"run",         "f.txt",    "x",   "--dry-run",
-                                 "--by-script", "--script", "s.sh"};
-  const CliResult absolute = run_cli(scratch.path(), words);
-  EXPECT_EQ(absolute.code, 2);
-  EXPECT_THAT(absolute.out, HasSubstr("cannot stand in for /usr/bin/python3"));
-  words.back() = "none.sh";
-  const CliResult missing = run_cli(scratch.path(), words);
+  put(scratch.path() / "f.txt", "model_name:m\npython:/opt/own/python3\n");
+  put(scratch.path() / "s.sh", "$(grep ^python: $1 | cut -d: -f2) train.py\n");
+  const CliResult done =
+      run_cli(scratch.path(), {"run", "f.txt", "x", "--dry-run", "--script", "s.sh"});
+  EXPECT_EQ(done.code, 0) << done.out;
+  EXPECT_THAT(done.out, HasSubstr("/opt/own/python3 train.py\n"));
+  const CliResult missing =
+      run_cli(scratch.path(), {"run", "f.txt", "x", "--dry-run", "--script", "none.sh"});
   EXPECT_EQ(missing.code, 2);
   EXPECT_THAT(missing.out, HasSubstr("none.sh"));
+}
+
+// A launching script starts its training by the benchmark repository, which is not here.
+TEST(DryRunByScript, ALaunchingScriptIsRehearsedItself) {
+  const Scratch scratch;
+  put(scratch.path() / "N1C2/toy_bs8.sh", "bash run_benchmark.sh toy 8\n");
+  put(scratch.path() / "run_benchmark.sh", R"sh(
+_set_params() { model_name=$1_bs$2; base_batch_size=$2; keyword=ips:; skip_steps=1; device_num=N1C2
+  log_file=x_log; speed_log_file=x_speed; }
+_train() { timeout 10m python -m paddle.distributed.launch --gpus=0,1 train.py --bs=$base_batch_size > $log_file 2>&1; }
+source ${BENCHMARK_ROOT}/scripts/run_model.sh
+_set_params $@
+_run
+)sh");
+  const CliResult done =
+      run_cli(scratch.path(), {"run", "N1C2/toy_bs8.sh", "benchmark_train", "--dry-run"},
+              {"BENCHMARK_ROOT="});
+  EXPECT_EQ(done.code, 0) << done.out;
+  EXPECT_THAT(done.out,
+              HasSubstr("python -m paddle.distributed.launch --gpus=0,1 train.py --bs=8"));
+  EXPECT_THAT(done.out,
+              HasSubstr("--filename x_log --speed_log_file x_speed --model_name toy_bs8"));
+  EXPECT_EQ(run_cli(scratch.path(), {"check", "N1C2/toy_bs8.sh"}, {"BENCHMARK_ROOT="}).code, 0);
+}
+
+// assay has read this very script, or it has not: then its suite's rules do not count.
+TEST(Check, UsesTheRulesOfASuiteForItsOwnScriptAlone) {
+  ASSAY_NEED_TIPC(tipc);
+  const Scratch scratch;
+  const std::filesystem::path project = scratch.path() / "mobilenet_v3_small";
+  std::filesystem::copy(tipc / "mobilenet_v3_small", project,
+                        std::filesystem::copy_options::recursive);
+  const std::string file = "test_tipc/configs/mobilenet_v3_small/train_infer_python.txt";
+  EXPECT_THAT(run_cli(project, {"check", file}).out, HasSubstr("good (train_infer of models;"));
+  std::ofstream(project / "test_tipc/test_train_inference_python.sh", std::ios::app) << "# own\n";
+  EXPECT_THAT(run_cli(project, {"check", file}).out, HasSubstr("good (rehearsed of unknown;"));
 }
 
 // The argv of a dry run.
@@ -180,16 +225,16 @@ std::vector<std::string> planned(const std::filesystem::path& project,
   return commands;
 }
 
-// The recipe of this suite is tested against its bash (plan/parity_test.cc).
-TEST(DryRunByScript, TheRealProjectsOwnScriptStartsWhatItsRecipePlans) {
+// The standard chain is tested against this suite's bash (plan/parity_test.cc).
+TEST(DryRunByScript, TheRealProjectsOwnScriptStartsWhatTheStandardChainPlans) {
   ASSAY_NEED_TIPC(tipc);
   const Scratch scratch;
   const std::filesystem::path project = scratch.path() / "mobilenet_v3_small";
   std::filesystem::copy(tipc / "mobilenet_v3_small", project,
                         std::filesystem::copy_options::recursive);
-  const std::vector<std::string> by_recipe = planned(project, {});
-  EXPECT_EQ(by_recipe.size(), 10U);
-  EXPECT_EQ(planned(project, {"--by-script"}), by_recipe);
+  const std::vector<std::string> standard = planned(project, {"--native"});
+  EXPECT_EQ(standard.size(), 10U);
+  EXPECT_EQ(planned(project, {}), standard);
 }
 
 }  // namespace
