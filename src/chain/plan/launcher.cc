@@ -29,20 +29,40 @@ std::string parameter_servers(const params::GpuEntry& entry, const PlanOptions& 
                      fmt::join(endpoints(kTrainerPort, options.ps_trainers), ","));
 }
 
-}  // namespace
-
+// True if the entry trains on the CPU; --fleet-on-cpu makes many machines do so.
 bool trains_on_cpu(const params::GpuEntry& entry, const PlanOptions& options) {
   return entry.on_cpu() || (options.fleet_on_cpu && entry.many_machines());
 }
 
-std::string launcher(const params::GpuEntry& entry, std::string_view devices,
-                     const PlanOptions& options) {
+// `-m paddle.distributed.launch … ` with a final blank, or "" for one device.
+std::string launcher(const params::GpuEntry& entry, const PlanOptions& options) {
   if (options.ps_servers > 0) return parameter_servers(entry, options);
   if (entry.ids.size() <= 1 && !entry.many_machines()) return {};
   std::string line(kLaunch);
   if (entry.many_machines()) line += " --ips=" + entry.ips();
   return line + (trains_on_cpu(entry, options) ? " --nproc_per_node=1 "
-                                               : fmt::format(" {}={} ", devices, entry.gpus));
+                                               : fmt::format(" --gpus={} ", entry.gpus));
+}
+
+}  // namespace
+
+Result<Devices> devices_of(const std::string& text, const PlanOptions& options) {
+  Devices devices;
+  ASSAY_TRY(devices.entry, params::parse_gpu_entry(text));
+  const params::GpuEntry& entry = devices.entry;
+  const bool cpu = trains_on_cpu(entry, options);
+  // The launcher takes an empty CUDA_VISIBLE_DEVICES for a GPU without a name.
+  const bool launched = entry.many_machines() || options.ps_servers > 0;
+  const std::string ids = fmt::format("{}", fmt::join(entry.ids, ","));
+  devices.launch = launcher(entry, options);
+  devices.visible = !cpu ? ids : launched ? "" : "-";
+  devices.device = cpu ? "cpu" : "gpu " + ids;
+  devices.first = cpu ? "-" : entry.ids.front();
+  devices.first_device = cpu ? "cpu" : "gpu " + entry.ids.front();
+  if (options.ps_servers > 0) {
+    devices.servers = fmt::format("_ps_{}x{}", options.ps_servers, options.ps_trainers);
+  }
+  return devices;
 }
 
 }  // namespace assay::chain::plan

@@ -26,18 +26,6 @@ bool has(std::string_view text, std::string_view word) {
   return text.find(word) != std::string_view::npos;
 }
 
-// What trains on an entry of gpu_list, and what the stages after a training see.
-struct Devices {
-  params::GpuEntry entry;
-  std::string launch;   // words of the launcher, with a blank behind; "": none
-  std::string device;   // of the training
-  std::string visible;  // CUDA_VISIBLE_DEVICES of the training; "-": no GPU, "": as it is
-  std::string first;    // the same for one of the GPUs
-  std::string first_device;
-  std::string servers;  // part of the name in Parameter Server mode
-  std::size_t nodes() const { return std::max<std::size_t>(1, entry.hosts.size()); }
-};
-
 // A model that inferences read.
 struct Model {
   std::string path;
@@ -78,7 +66,7 @@ class StandardChain {
     if (builder_.mode() == "benchmark_train") return add_benchmarks();
     const std::vector<std::string> gpus = gpu_list();
     for (std::size_t i = 0; i < gpus.size(); ++i) {
-      ASSAY_TRY(const Devices devices, devices_of(gpus[i]));
+      ASSAY_TRY(const Devices devices, devices_of(gpus[i], options_));
       for (const std::string& autocast : long_ ? list("autocast") : std::vector<std::string>{""}) {
         for (const std::string& trainer : list("trainer")) {
           Cell cell{trainer,
@@ -131,25 +119,6 @@ class StandardChain {
                                 params_.line(role), params_.key(role), builder_.mode()));
     }
     return std::string(found);
-  }
-
-  Result<Devices> devices_of(const std::string& text) const {
-    Devices devices;
-    ASSAY_TRY(devices.entry, params::parse_gpu_entry(text));
-    const params::GpuEntry& entry = devices.entry;
-    const bool cpu = trains_on_cpu(entry, options_);
-    // The launcher takes an empty CUDA_VISIBLE_DEVICES for a GPU without a name.
-    const bool launched = entry.many_machines() || options_.ps_servers > 0;
-    const std::string ids = fmt::format("{}", fmt::join(entry.ids, ","));
-    devices.launch = launcher(entry, "--gpus", options_);
-    devices.visible = !cpu ? ids : launched ? "" : "-";
-    devices.device = cpu ? "cpu" : "gpu " + ids;
-    devices.first = cpu ? "-" : entry.ids.front();
-    devices.first_device = cpu ? "cpu" : "gpu " + entry.ids.front();
-    if (options_.ps_servers > 0) {
-      devices.servers = fmt::format("_ps_{}x{}", options_.ps_servers, options_.ps_trainers);
-    }
-    return devices;
   }
 
   // The commands of a trainer: training and export. Nothing for one whose training is null.
@@ -331,7 +300,7 @@ class StandardChain {
     }
     const std::vector<std::string> gpus = gpu_list();
     for (std::size_t i = 0; i < gpus.size(); ++i) {
-      ASSAY_TRY(const Devices devices, devices_of(gpus[i]));
+      ASSAY_TRY(const Devices devices, devices_of(gpus[i], options_));
       const bool one_device = devices.entry.ids.size() <= 1 && !devices.entry.many_machines();
       for (const std::string& trainer : list("trainer")) {
         for (const std::string& batch : list("bench_batch")) {

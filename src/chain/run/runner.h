@@ -20,8 +20,8 @@ struct RunOptions {
   std::size_t jobs = 1;              // stages at a time
   std::vector<std::string> stop_on;  // alarms (stage/monitor.h) that end a training
   bool resume = false;  // keep stages that passed in an earlier run of this store and are unchanged
-  stage::Seconds budget{900};      // of the whole model; reported, not enforced
-  std::string page_path;           // the report's page, rewritten during the run; "": none
+  stage::Seconds budget{900};  // of the whole model; reported, not enforced
+  std::string page_path;       // the report's page, rewritten during the run; "": none
   std::string params_path;
   std::string store_path;     // "": "chain.db" in the plan's folder
   fleet::FleetOptions fleet;  // for stages on many machines

@@ -15,7 +15,9 @@
 #include "base/interrupts.h"
 #include "base/process.h"
 #include "base/text.h"
+#include "chain/run/caller.h"
 #include "chain/run/identity.h"
+#include "chain/run/inputs.h"
 #include "chain/run/job.h"
 #include "chain/run/ledger.h"
 #include "chain/run/speed_environment.h"
@@ -31,38 +33,9 @@ namespace {
 namespace fs = std::filesystem;
 using stage::StageState;
 
-// A command of the script, and the shim that waits for it.
-class Caller : public stage::OutputCopy {
- public:
-  explicit Caller(std::unique_ptr<script::CallLine> line) : line_(std::move(line)) {}
-  bool ready() const override { return line_->ready() || line_->gone(); }
-  void take(bool of_errors, std::string_view bytes) override {
-    line_->send(of_errors ? shim::Answer::errors : shim::Answer::output, bytes);
-  }
-  // Tells the shim the command's end.
-  void end(int code) {
-    line_->send(shim::Answer::exit, std::to_string(code));
-    ended_ = true;
-  }
-  bool ended() const { return ended_; }
-  script::CallLine& line() { return *line_; }
-
-  Job* job = nullptr;  // null until the call is complete
-
- private:
-  std::unique_ptr<script::CallLine> line_;
-  bool ended_ = false;
-};
-
 int code_of(const ExitStatus& status) {
   constexpr int kSignalBase = 128;
   return status.signal != 0 ? kSignalBase + status.signal : status.code;
-}
-
-// `V` of `--key=V`, and of `V`.
-std::string_view value_of(std::string_view word) {
-  const std::size_t equals = word.find('=');
-  return word.substr(equals == std::string_view::npos ? 0 : equals + 1);
 }
 
 // A status line of a suite's script about a command that failed.
@@ -206,11 +179,6 @@ class ScriptRunner {
     return {};
   }
 
-  std::string relative_to_project(const std::string& path) const {
-    return fs::path(path).is_absolute() ? relative(path)
-                                        : fs::path(path).lexically_normal().string();
-  }
-
   std::string relative(const std::string& path) const {
     const fs::path below = fs::path(path).lexically_relative(project_);
     return below == "." ? "" : below.string();
@@ -306,10 +274,10 @@ class ScriptRunner {
       caller.end(0);
       return {};
     }
-    if (std::string why = unmade_input(job); !why.empty()) {
+    if (std::string why = unmade_input(jobs_, job); !why.empty()) {
       return refuse(StageState::blocked, std::move(why));
     }
-    if (std::string why = stale_input(job); !why.empty()) {
+    if (std::string why = stale_input(jobs_, job, results_, started_ns_); !why.empty()) {
       return refuse(StageState::stale, std::move(why));
     }
     job.identity = identity_of(stage, command, sources_);
@@ -339,48 +307,6 @@ class ScriptRunner {
     }
     job.run = std::make_unique<stage::StageRun>(std::move(*run));
     ledger_.progress().started(stage);
-    return {};
-  }
-
-  // Whether an argument of the stage names the files at `path`, or some of them.
-  static bool reads(const Job& job, const std::string& path) {
-    return !path.empty() && job.stage->output != path &&
-           std::ranges::any_of(job.stage->argv, [&](const std::string& word) {
-             return value_of(word).starts_with(path);
-           });
-  }
-
-  // Why the stage must not run: a stage of this run should have made what it reads, and did not. A
-  // file of yesterday may lie there. "" if it may run.
-  std::string unmade_input(const Job& job) const {
-    const Job* last = nullptr;
-    for (const Job& earlier : jobs_) {
-      if (&earlier != &job && earlier.done && reads(job, earlier.stage->output)) last = &earlier;
-    }
-    if (last == nullptr || last->kept || last->outcome.passed()) return {};
-    return fmt::format("{} {}", last->stage->name, name(last->outcome.state));
-  }
-
-  // Why the stage must not run: it reads a file among the run's results that neither this run nor
-  // the one that it resumes made.
-  std::string stale_input(const Job& job) const {
-    const std::vector<std::string> outputs = shim::outputs_of(job.stage->argv);
-    for (const std::string& word : job.stage->argv) {
-      const std::string value(value_of(word));
-      const std::string path = relative_to_project(value);
-      const bool is_output = std::ranges::find(outputs, value) != outputs.end();
-      if (results_.empty() || is_output || !path.starts_with(results_ + "/")) continue;
-      const stage::FileMarks files = stage::mark_files("", path);
-      const bool fresh = std::ranges::any_of(files, [&](const auto& file) {
-        return file.second.changed_ns >= started_ns_ ||
-               std::ranges::any_of(jobs_, [&](const Job& other) {
-                 return other.kept && other.made.contains(file.first);
-               });
-      });
-      if (!files.empty() && !fresh) {
-        return fmt::format("{} is older than this run, and no stage made it", path);
-      }
-    }
     return {};
   }
 

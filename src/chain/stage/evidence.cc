@@ -93,7 +93,8 @@ void Evidence::take(std::string_view line) {
   bool at_start = true;  // of a word
   for (std::size_t at = 0; at < line.size(); ++at) {
     const char c = line[at];
-    const bool is_letter = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+    const bool is_letter =
+        ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || (c >= '0' && c <= '9') || c == '_';
     const std::string_view rest = line.substr(at);
     if (at_start && is_letter) {
       if (starts_with_word(rest, "epoch")) note(epoch_, count_in(rest.substr(5)));

@@ -39,7 +39,8 @@ constexpr std::array kSpellings{
 };
 
 bool is_name(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '@';
+  const char lower = static_cast<char>(c | 0x20);
+  return (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '@';
 }
 
 // The number without its separators of thousands: "1234.5" of "1,234.5 samples/s".

@@ -280,7 +280,7 @@ TEST(Run, KillingTheChainKillsItsStages) {
 }
 
 TEST(Run, AFloodOfOutputIsBoundedAndItsEndIsKept) {
-  const Project project({.train = "make=last.w say=the-first-line flood=1024"});
+  const Project project({.train = "make=last.w say=the-first-line flood=128"});
   const CliResult result = project.run();
   EXPECT_EQ(result.code, 0) << result.out;
   const auto log = project.results() / (std::string(kCell) + "_train.log");

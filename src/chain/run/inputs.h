@@ -1,0 +1,26 @@
+#pragma once
+
+// What a stage reads of the files that earlier stages of its run make. A file of yesterday may lie
+// at the same place.
+
+#include <cstdint>
+#include <deque>
+#include <string>
+
+#include "chain/run/job.h"
+
+namespace assay::chain::run {
+
+// Whether an argument of the job's stage names the files at `path`, or some of them.
+bool reads(const Job& job, const std::string& path);
+
+// Why the stage must not run: an earlier stage should have made what it reads, and did not. "" if
+// it may run.
+std::string unmade_input(const std::deque<Job>& jobs, const Job& job);
+
+// Why the stage must not run: it reads a file in the folder `results` that is older than
+// `started_ns` (ctime) and that no kept stage made. "" if it may run.
+std::string stale_input(const std::deque<Job>& jobs, const Job& job, const std::string& results,
+                        std::int64_t started_ns);
+
+}  // namespace assay::chain::run
