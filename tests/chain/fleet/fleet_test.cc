@@ -97,7 +97,8 @@ TEST_F(TwoMachines, MobilenetTrainsOnBothAndGoesOnOnTheFirst) {
   ASSERT_TRUE(make_mobilenet(tipc, python, project));
   put(project / "params.txt", mobilenet_params("10.78.0.1,10.78.0.2;0", "fleet_train"));
   std::vector<std::string> words{"run",      "params.txt",    "lite_train_lite_infer",
-                                 "--python", python.string(), "--fleet-on-cpu"};
+                                 "--python", python.string(), "--fleet-on-cpu",
+                                 "--native"};
   for (const std::string& word : reach()) words.push_back(word);
   const CliResult result = run_cli(project, words, {"FLAGS_enable_pir_api=0", "OMP_NUM_THREADS=1"});
   const auto folder = project / "test_tipc/output/mobilenet_v3_small/lite_train_lite_infer";

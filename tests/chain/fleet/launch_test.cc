@@ -77,8 +77,8 @@ class OverSsh : public TwoMachines {
 };
 
 TEST_F(OverSsh, OneCommandOnTheFirstMachineDrivesBoth) {
-  const Project project(
-      {.train = "\"say=trained it's $HOME\" make=last.w", .gpu_list = "10.78.0.1,10.78.0.2;-1"});
+  const Project project({.train = "\"say=trained it's $HOME\" \"say=loss: 1\" make=last.w",
+                         .gpu_list = "10.78.0.1,10.78.0.2;-1"});
   const CliResult result =
       run_command(project.path(), command({"run", "params.txt", "lite_train_lite_infer"}));
   ASSERT_EQ(result.code, 0) << result.out;
@@ -184,7 +184,7 @@ TEST_F(FourNodes, ModelsRunInAllocationsOfTheirOwn) {
   std::string list;
   for (int i = 1; i <= kModels; ++i) {
     // The last one's training fails.
-    const Commands commands{.train = i < kModels ? "make=last.w" : "exit=3",
+    const Commands commands{.train = i < kModels ? "\"say=loss: 1\" make=last.w" : "exit=3",
                             .gpu_list = "192.0.2.1,192.0.2.2;-1"};
     std::string text = params_text(commands);
     const std::string name = "model_name:tiny";

@@ -312,7 +312,7 @@ TEST(CompareVerb, SaysWhichStagesTheNewRunLacks) {
   EXPECT_THAT(less.out, HasSubstr(": not in this run, passed before"));
   const CliResult more = against("one.db", "two.db");
   EXPECT_EQ(more.code, 0) << more.out;
-  EXPECT_THAT(more.out, HasSubstr("stages passed in both runs"));
+  EXPECT_THAT(more.out, HasSubstr("1 losses reproduced"));
 }
 
 // 1.jpg must not match in 11.jpg.

@@ -37,10 +37,11 @@ TEST(Paddle, MobilenetTrainsEvaluatesExportsAndInfers) {
   ASSERT_TRUE(make_mobilenet(tipc, python, project));
   put(project / "params.txt", mobilenet_params());
   put(project / "dynamic.py", kDynamic);
-  const CliResult result = run_cli(project,
-                                   {"run", "params.txt", "lite_train_lite_infer", "--python",
-                                    python.string(), "--dynamic", "dynamic.py {weights} {images}"},
-                                   {"FLAGS_enable_pir_api=0", "OMP_NUM_THREADS=1"});
+  const CliResult result =
+      run_cli(project,
+              {"run", "params.txt", "lite_train_lite_infer", "--python", python.string(),
+               "--native", "--dynamic", "dynamic.py {weights} {images}"},
+              {"FLAGS_enable_pir_api=0", "OMP_NUM_THREADS=1"});
   ASSERT_EQ(result.code, 0) << result.out;
 
   const auto folder = project / "test_tipc/output/mobilenet_v3_small/lite_train_lite_infer";

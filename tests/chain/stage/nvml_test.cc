@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 // A project whose inference is told to use the GPU; while it runs it shows the GPU's state.
 Project gpu_project(const std::string& state) {
-  return Project({.train = "make=last.w",
+  return Project({.train = "\"say=loss: 1\" make=last.w",
                   .eval = "null",
                   .infer = "\"gpu=" + state + "\"",
                   .infer_use_gpu = "True"});
@@ -75,8 +75,10 @@ TEST(Nvml, InAContainerTheGpusMemoryTells) {
 // Looked at often enough, and no sign on any GPU: a false GPU pass, also where AutoLog says
 // nothing.
 TEST(Nvml, AnInferenceThatNoGpuSawDoesNotPass) {
-  const Project project(
-      {.train = "make=last.w", .eval = "null", .infer = "looks=20", .infer_use_gpu = "True"});
+  const Project project({.train = "\"say=loss: 1\" make=last.w",
+                         .eval = "null",
+                         .infer = "looks=20",
+                         .infer_use_gpu = "True"});
   put(project.path() / "gpu.state", "5000 90 0 0\n");
   const CliResult result = run_cli(project.path(), kRun, with_fake(project));
   EXPECT_EQ(result.code, 1);
@@ -85,7 +87,7 @@ TEST(Nvml, AnInferenceThatNoGpuSawDoesNotPass) {
 }
 
 TEST(Nvml, ATrainingThatNoGpuSawDoesNotPass) {
-  const Project project({.train = "looks=20 make=last.w", .gpu_list = "0"});
+  const Project project({.train = "looks=20 \"say=loss: 1\" make=last.w", .gpu_list = "0"});
   put(project.path() / "gpu.state", "5000 90 0 0\n");
   const CliResult result = run_cli(project.path(), kRun, with_fake(project));
   EXPECT_EQ(result.code, 1);
