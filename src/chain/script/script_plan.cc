@@ -204,6 +204,7 @@ Result<plan::Plan> rehearsed_plan(const Script& script, const ScriptRequest& req
   plan.model = script.model;
   plan.mode = request.mode;
   plan.folder = script.folder;
+  for (std::string& loss : losses_of(plan, script.params)) plan.warnings.push_back(std::move(loss));
   for (plan::Stage& stage : plan.stages) {
     if (!script.python.empty() && shim::is_python(stage.argv.front()))
       stage.argv.front() = script.python;

@@ -56,9 +56,9 @@ bool starts_with_word(std::string_view text, std::string_view word) {
 
 void note(Counter& counter, const std::optional<Count>& count) {
   if (!count) return;
-  if (!counter.seen) counter.first = counter.last = counter.before = count->value;
+  if (!counter.seen) counter.first = counter.last = count->value;
   counter.seen = true;
-  if (count->value != counter.last) counter.before = counter.last;
+  counter.stride = std::max(counter.stride, count->value - counter.last);
   counter.last = count->value;
   if (count->total) counter.total = count->total;
 }
@@ -112,9 +112,9 @@ std::string Evidence::unfinished(const std::vector<std::string>& argv) const {
   if (epoch_.seen && asked && epoch_.last + 1 - base < *asked) {
     return fmt::format("its log ends at epoch {:g} of {:g}", epoch_.last, *asked);
   }
-  const double stride = std::max(1.0, step_.last - step_.before);
-  const bool is_last_epoch = !epoch_.seen || !asked || epoch_.last + 1 - base >= *asked;
-  if (step_.seen && step_.total && is_last_epoch && step_.last + stride < *step_.total) {
+  // A log counts only some of the steps. Where it counts epochs, a single step may stand for each.
+  if (asked || !step_.total || step_.stride == 0) return {};
+  if (step_.last + step_.stride < *step_.total) {
     return fmt::format("its log ends at step {:g} of {:g}", step_.last, *step_.total);
   }
   return {};

@@ -13,7 +13,7 @@ namespace assay::chain::stage {
 struct Counter {
   double first = 0;
   double last = 0;
-  double before = 0;            // the one before the last, to know the stride
+  double stride = 0;            // the largest step from one to the next
   std::optional<double> total;  // what stands behind the `/`
   bool seen = false;
 };

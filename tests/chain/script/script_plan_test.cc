@@ -175,6 +175,37 @@ TEST(DryRunByScript, AnInterpreterWithAFolderIsStoodInForToo) {
   EXPECT_THAT(missing.out, HasSubstr("none.sh"));
 }
 
+// What suites' scripts are known to lose: the mode's epochs, and what stands behind a colon.
+TEST(CheckByRehearsal, WarnsOfWhatTheScriptLoses) {
+  const Scratch scratch;
+  put(scratch.path() / "f.txt",
+      "-o Global.epochs:lite=9|whole=20\n--url:http://host/x\n--iters:lite=3\n");
+  put(scratch.path() / "s.sh",
+      "python train.py -o Global.epochs=2 --url=$(grep url $1 | cut -d: -f2) --iters 3\n");
+  const CliResult done =
+      run_cli(scratch.path(), {"run", "f.txt", "lite", "--dry-run", "--script", "s.sh"});
+  EXPECT_EQ(done.code, 0) << done.out;
+  EXPECT_THAT(done.out, HasSubstr("line 1: `Global.epochs` is 9 for lite, and the script trains "
+                                  "with 2"));
+  EXPECT_THAT(done.out, HasSubstr("line 2: the script cuts `http://host/x` at its first colon"));
+  EXPECT_THAT(done.out, testing::Not(HasSubstr("line 3")));
+}
+
+// What an earlier run left must not be in the way of a rehearsal.
+TEST(DryRunByScript, LogsOfAnEarlierRunAreNotInTheWay) {
+  const Scratch scratch;
+  put(scratch.path() / "f.txt", "model_name:m\n");
+  put(scratch.path() / "s.sh",
+      "mkdir -p test_tipc/output/m; python train.py > test_tipc/output/m/t.txt\n"
+      "python eval.py > eval.log\npython train.py >> train_log\n");
+  for (const char* old : {"test_tipc/output/m/t.txt", "eval.log", "train_log"}) {
+    put(scratch.path() / old, std::string(100'000, 'x'));
+  }
+  const CliResult done =
+      run_cli(scratch.path(), {"run", "f.txt", "x", "--dry-run", "--script", "s.sh"});
+  EXPECT_THAT(done.out, HasSubstr("m x: 3 stages"));
+}
+
 // A launching script starts its training by the benchmark repository, which is not here.
 TEST(DryRunByScript, ALaunchingScriptIsRehearsedItself) {
   const Scratch scratch;
