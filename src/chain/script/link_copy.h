@@ -9,7 +9,8 @@
 
 namespace assay::chain::script {
 
-// Copies `from` to `to`, which does not exist. Leaves out .git. Unreadable files are left out too.
+// Copies `from` to `to`, which does not exist. Leaves out .git, logs and results of
+// earlier runs, and what cannot be read.
 Status copy_with_links(const std::filesystem::path& from, const std::filesystem::path& to);
 
 }  // namespace assay::chain::script
