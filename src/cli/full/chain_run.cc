@@ -17,6 +17,7 @@
 #include "chain/plan/make_plan.h"
 #include "chain/plan/plan_builder.h"
 #include "chain/plan/plan_text.h"
+#include "chain/plan/stage_file.h"
 #include "chain/run/script_run.h"
 #include "chain/stage/monitor.h"
 #include "cli/exit_code.h"
@@ -74,9 +75,11 @@ void add_remote_options(CLI::App& app, fleet::FleetOptions& options) {
 
 CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
   CLI::App* app = chain.add_subcommand("run", "Run a params file in the model's folder");
-  app->add_option("FILE", arguments.file, "Params file, or a launching script (.sh)")->required();
-  app->add_option("MODE", arguments.mode, "Mode: lite_train_lite_infer, whole_infer, …")
+  app->add_option("FILE", arguments.file,
+                  "Params file, launching script (.sh), or a list of stages (.toml)")
       ->required();
+  app->add_option("MODE", arguments.mode,
+                  "Mode of a params file or script: lite_train_lite_infer, whole_infer, …");
   app->add_option("THIRD", arguments.plan.third,
                   "whole_infer: CUDA_VISIBLE_DEVICES; benchmark_train: what to train, such as "
                   "dynamic_bs8_fp32_DP_N1C1");
@@ -200,6 +203,8 @@ Result<plan::Plan> native_plan(const RunArguments& arguments) {
   return plan::make_plan(params, arguments.mode, arguments.plan);
 }
 
+bool is_stage_file(const std::string& file) { return file.ends_with(".toml"); }
+
 // Options that only the standard chain has.
 Status check_script_options(const RunArguments& arguments) {
   const char* option = arguments.run.jobs > 1            ? "--jobs"
@@ -251,6 +256,11 @@ struct Planned {
 
 Result<Planned> planned(const RunArguments& arguments) {
   Planned planned;
+  if (is_stage_file(arguments.file)) {
+    ASSAY_TRY(planned.plan, plan::read_stage_file(arguments.file, arguments.plan));
+    return planned;
+  }
+  if (arguments.mode.empty()) return usage_error("MODE is missing: lite_train_lite_infer, …");
   if (!arguments.native && !script::find_script(arguments.script).empty()) {
     ASSAY_CHECK(check_script_options(arguments));
     ASSAY_TRY(planned.script, script::read_script(arguments.script));
@@ -283,9 +293,9 @@ Result<int> run(RunArguments& arguments, const CLI::App& app) {
   if (arguments.run.fleet.per_node) ASSAY_CHECK(keep_own_share(plan, arguments.run));
   const bool by_script = chain.script && plan.stages.size() == stages;
   if (by_script) arguments.run.results = chain.script->results;
-  ASSAY_TRY(const run::RunResult result,
-            by_script ? run::run_script(*chain.script, plan, arguments.run)
-                      : run::run_plan(plan, arguments.run));
+  ASSAY_TRY(const run::RunResult result, by_script
+                                             ? run::run_script(*chain.script, plan, arguments.run)
+                                             : run::run_plan(plan, arguments.run));
   show(stdout, "{}", run::time_table(result, arguments.run.budget));
   show(stdout, "results: {}\n",
        arguments.run.store_path.empty() ? plan.folder + "/chain.db" : arguments.run.store_path);

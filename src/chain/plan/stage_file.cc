@@ -1,0 +1,139 @@
+#include "chain/plan/stage_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <optional>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "base/toml.h"
+#include "chain/params/words.h"
+#include "chain/plan/plan_builder.h"
+
+namespace assay::chain::plan {
+namespace {
+
+// In the order in which they run.
+constexpr std::array kKinds{StageKind::prepare,      StageKind::train,   StageKind::eval,
+                            StageKind::export_model, StageKind::convert, StageKind::infer};
+
+std::optional<StageKind> kind_named(std::string_view word) {
+  for (const StageKind kind : kKinds) {
+    if (name(kind) == word) return kind;
+  }
+  return std::nullopt;
+}
+
+// A stage with what it needs by name.
+struct Entry {
+  Stage stage;
+  std::vector<std::string> needs;
+  bool told_needs = false;
+};
+
+Result<Entry> read_entry(const std::string& stage_name, TomlTable& table,
+                         const PlanOptions& options) {
+  Entry entry;
+  Stage& stage = entry.stage;
+  stage.name = stage_name;
+  stage.device = "cpu";
+  std::string kind = stage_name;
+  ASSAY_CHECK(table.read("kind", kind));
+  ASSAY_CHECK(table.read("command", stage.command));
+  ASSAY_CHECK(table.read("makes", stage.output));
+  ASSAY_CHECK(table.read("reads", stage.input));
+  ASSAY_CHECK(table.read("device", stage.device));
+  ASSAY_CHECK(table.read("environment", stage.environment));
+  ASSAY_CHECK(table.read("directory", stage.directory));
+  constexpr const char* kUnset = "\n";
+  entry.needs = {kUnset};
+  ASSAY_CHECK(table.read("needs", entry.needs));
+  entry.told_needs = entry.needs != std::vector<std::string>{kUnset};
+  const std::optional<StageKind> known = kind_named(kind);
+  if (!known) {
+    return usage_error(fmt::format(
+        "stage {}: unknown kind `{}`; known are prepare, train, eval, export, convert, infer",
+        stage_name, kind));
+  }
+  stage.kind = *known;
+  ASSAY_TRY(stage.argv, params::split_words(stage.command));
+  if (stage.argv.empty()) return usage_error(fmt::format("stage {} has no command", stage_name));
+  if (!options.python.empty() && stage.argv.front().starts_with("python")) {
+    stage.argv.front() = options.python;
+  }
+  return entry;
+}
+
+// The stages that one needs by its kind: the last before it of the kinds that make what it reads.
+std::vector<std::size_t> usual_needs(StageKind kind, const std::vector<Entry>& earlier) {
+  using enum StageKind;
+  const auto makes = [&](StageKind made) {
+    if (kind == prepare) return false;
+    if (made == prepare || kind == train) return made == prepare;
+    return made == train || (kind != eval && (made == export_model || made == convert));
+  };
+  for (std::size_t i = earlier.size(); i-- > 0;) {
+    if (makes(earlier[i].stage.kind)) return {i};
+  }
+  return {};
+}
+
+Status link(std::vector<Entry>& entries) {
+  std::map<std::string, std::size_t> numbers;
+  for (std::size_t i = 0; i < entries.size(); ++i) numbers[entries[i].stage.name] = i;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    Stage& stage = entries[i].stage;
+    stage.index = i;
+    if (!entries[i].told_needs) {
+      stage.needs = usual_needs(
+          stage.kind, {entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(i)});
+      continue;
+    }
+    for (const std::string& need : entries[i].needs) {
+      const auto found = numbers.find(need);
+      if (found == numbers.end() || found->second >= i) {
+        return usage_error(
+            fmt::format("stage {} needs `{}`, which is no stage before it", stage.name, need));
+      }
+      stage.needs.push_back(found->second);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Plan> read_stage_file(const std::string& path, const PlanOptions& options) {
+  auto text = read_file(path);
+  if (!text) return usage_error(text.error().message);
+  ASSAY_TRY(TomlTable file, TomlTable::parse(*text, path, 1));
+  Plan plan;
+  plan.mode = "stages";
+  plan.model = std::filesystem::path(path).stem().string();
+  ASSAY_CHECK(file.read("model", plan.model));
+  std::vector<Entry> entries;
+  ASSAY_CHECK(file.read_tables("stages", [&](const std::string& stage_name, TomlTable& table) {
+    return read_entry(stage_name, table, options).map([&](Entry entry) {
+      entries.push_back(std::move(entry));
+    });
+  }));
+  ASSAY_CHECK(file.refuse_others());
+  if (entries.empty()) return usage_error(path + " has no [stages.NAME]");
+  std::ranges::stable_sort(
+      entries, {}, [](const Entry& entry) { return std::ranges::find(kKinds, entry.stage.kind); });
+  ASSAY_CHECK(link(entries));
+  const std::string root = options.output_root.empty() ? "./assay-chain" : options.output_root;
+  plan.folder = fmt::format("{}/{}", root, plan.model);
+  for (Entry& entry : entries) {
+    entry.stage.log = fmt::format("{}/{}.log", plan.folder, entry.stage.name);
+    entry.stage.on_cpu = entry.stage.device == "cpu";
+    plan.stages.push_back(std::move(entry.stage));
+  }
+  return filtered(std::move(plan), options.filters);
+}
+
+}  // namespace assay::chain::plan

@@ -1,0 +1,89 @@
+// Chains of any commands, listed in TOML.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli_run.h"
+
+namespace assay::chain {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kGood = R"(version = 1
+model = "toy"
+[stages.infer]
+command = "python3 infer.py --model=out/model"
+[stages.train]
+command = "python3 train.py --epochs=2"
+makes = "out/weights"
+[stages.export]
+command = "python3 export.py 'a word'"
+makes = "out/model"
+[stages.small]
+kind = "infer"
+command = "python3 infer.py --small"
+needs = ["train"]
+)";
+
+struct Toy {
+  Scratch scratch;
+  Toy() {
+    put(path() / "toy.toml", kGood);
+    put(path() / "train.py",
+        "import os\nos.makedirs('out', exist_ok=True)\nopen('out/weights', 'w')\n"
+        "print('epoch 1 loss: 2')\nprint('epoch 2 loss: 1')\n");
+    put(path() / "export.py", "open('out/model', 'w')\n");
+    put(path() / "infer.py", "print('inferred')\n");
+  }
+  std::filesystem::path path() const { return scratch.path(); }
+  CliResult run(std::vector<std::string> more = {}) const {
+    std::vector<std::string> words{"run", "toy.toml"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_cli(path(), words);
+  }
+};
+
+TEST(StageFile, IsPlannedByKindAndRun) {
+  const Toy toy;
+  const CliResult plan = toy.run({"--dry-run"});
+  EXPECT_EQ(plan.code, 0) << plan.out;
+  EXPECT_THAT(plan.out, HasSubstr("# 1. train  >"));
+  EXPECT_THAT(plan.out, HasSubstr("# 2. export  (needs 1)"));
+  EXPECT_THAT(plan.out, HasSubstr("python3 export.py 'a word'\n"));
+  EXPECT_THAT(plan.out, HasSubstr("# 3. infer  (needs 2)"));
+  EXPECT_THAT(plan.out, HasSubstr("# 4. small  (needs 1)"));
+  EXPECT_EQ(toy.run().code, 0);
+  EXPECT_EQ(slurp(toy.path() / "assay-chain/toy/infer.log"), "inferred\n");
+  EXPECT_THAT(toy.run({"--resume"}).out, HasSubstr("kept from an earlier run: train"));
+}
+
+TEST(StageFile, HasTheGuardsOfEveryChain) {
+  const Toy toy;
+  put(toy.path() / "train.py", "print('epoch 1 loss: 2')\n");
+  const CliResult result = toy.run();
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, HasSubstr("not_made"));
+  EXPECT_THAT(result.out, HasSubstr("blocked      infer"));
+}
+
+TEST(StageFile, AMistakeIsNamed) {
+  const Toy toy;
+  const std::vector<std::pair<std::string, std::string>> mistakes{
+      {"version = 1\n[stages.fit]\ncommand = \"x\"\n", "unknown kind `fit`"},
+      {"version = 1\n[stages.train]\n", "stage train has no command"},
+      {"version = 1\n[stages.train]\ncommand = \"x\"\nneeds = [\"none\"]\n",
+       "needs `none`, which is no stage before it"},
+      {"version = 1\n[stages.train]\ncommand = \"x\"\nspeed = 1\n", "speed"},
+      {"version = 1\n", "has no [stages.NAME]"},
+      {"[stages.train]\ncommand = \"x\"\n", "version"}};
+  for (const auto& [text, told] : mistakes) {
+    put(toy.path() / "toy.toml", text);
+    const CliResult result = toy.run();
+    EXPECT_EQ(result.code, 2) << result.out;
+    EXPECT_THAT(result.out, HasSubstr(told));
+  }
+}
+
+}  // namespace
+}  // namespace assay::chain
