@@ -181,6 +181,8 @@ CASES = {
     "paddle.sum(Tensor([32, 5000],'bfloat16'), 1)": instead(added_in_bfloat16),
     "paddle.expand(Tensor([1, 8],'bfloat16'), list[3000, 8])": gradient_of(0, 1.06),
     "paddle.multiply(Tensor([3000, 8],'bfloat16'), Tensor([8],'bfloat16'))": gradient_of(1, 1.06),
+    # An operation of mixed dtypes computes in the wider one.
+    "paddle.Tensor.multiply(Tensor([40],'float32'), Tensor([40],'float64'))": gradient_of(1, 1),
     # Long sums.
     "paddle.Tensor.sum(Tensor([300, 300],'float32'))": instead(one_by_one),
     # What matters is drawn on purpose.

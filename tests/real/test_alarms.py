@@ -125,6 +125,11 @@ def test_what_only_some_values_show_is_found_under_any_seed(tmp_path, seed):
     check(tmp_path, expected, "--values=usual", f"--random_seed={seed}")
 
 
+def test_nor_what_cancels_in_the_wider_of_two_dtypes(tmp_path):
+    case = 'paddle.logaddexp(Tensor([4, 3, 2], "float16"), Tensor([4, 3, 2], "float64"))'
+    check(tmp_path, {case: "pass"}, "--values=nan", "--random_seed=1")
+
+
 @pytest.mark.parametrize("seed", ["5", "6", "7"])
 def test_nor_what_some_seeds_once_made_one(tmp_path, seed):
     cases = (
