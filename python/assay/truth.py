@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from assay import reference
+from assay.bugs import note_bug
 from assay.call import Call
 from assay.precise import precise
 from assay.regimes import SAME, specs_in, traits_of
@@ -190,6 +191,7 @@ def _shows(call: Beside, function: Any, context: AbstractContextManager[Any]) ->
     try:
         with context:
             call.evaluate(function)
-    except Exception:  # an operation that cannot be intercepted, or a root that leaves the domain
+    except Exception as error:  # an operation that cannot be intercepted, or a root that leaves the domain
+        note_bug(call.job.api, error)
         return False
     return call.shows
