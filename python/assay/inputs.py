@@ -37,6 +37,7 @@ class CaseInputs:
         self.named: dict[str, Any] = {}
         self.rules: Mapping[str, Any] = self.entry.rules if self.entry is not None else {}
         self.taken: tuple[str, ...] = ()  # the parameters of the called function
+        self.made: dict[int, Any] = {}  # tensors by index, while arguments are built
         self.kept: list[Any] = []  # filled tensors that are not arguments themselves
         self.wanted: list[tuple[str, Any]] = []  # differentiated inputs, by name
         self.inputs: list[tuple[str, Any]] = []  # for the dump
@@ -118,7 +119,9 @@ class CaseInputs:
     def _build(self, value: Any, parameter: str, path: str) -> Any:
         kind = type(value)
         if kind is TensorSpec:
-            return self._tensor(value, parameter, path)
+            if value.index not in self.made:
+                self.made[value.index] = self._tensor(value, parameter, path)
+            return self.made[value.index]
         if kind in PLAIN:
             return value
         if kind is list or kind is tuple:
@@ -244,11 +247,16 @@ class CaseInputs:
             return tensor
         return self.framework.as_layout(tensor, spec.index)
 
+    def _updates(self) -> tuple[str, ...]:
+        """The parameters that the call changes beside its result."""
+        updates = self.entry.updates if self.entry is not None else ()
+        return ask(updates, self.named, None) if callable(updates) else updates
+
     def _promised(self) -> set[int]:
         """The numbers of the case's tensors that the call may change."""
         promised = [*RESULT_PLACES]
         if self.entry is not None:
-            promised += [self.entry.changes, *self.entry.updates]
+            promised += [self.entry.changes, *self._updates()]
         return {spec.index for name in promised for spec in specs_in([self.named.get(name)])}
 
 
