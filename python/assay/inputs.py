@@ -66,6 +66,12 @@ class CaseInputs:
     def _arguments(self) -> tuple[list[Any], dict[str, Any]]:
         grad = self.entry.grad if self.entry is not None else True
         self._grad_wanted = ask(grad, self.named, None) if callable(grad) else grad
+        if self.entry is not None and self.entry.changes:
+            # A call that overwrites a tensor that it also reads has no gradient: frameworks refuse it.
+            changed = [spec.index for spec in specs_in([self.named.get(self.entry.changes)])]
+            all_of = [spec.index for spec in specs_in(self.named.values())]
+            if any(all_of.count(index) > 1 for index in changed):
+                self._grad_wanted = False
         return self._built(self.taken, self.job.args, self.job.kwargs)
 
     def _built(self, parameters: Any, args: Any, kwargs: Any) -> tuple[list[Any], dict[str, Any]]:
