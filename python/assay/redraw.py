@@ -86,6 +86,11 @@ def bits_of(law: Law) -> float:
         largest = (weights.double() / weights.double().sum(-1, keepdim=True)).max(-1).values
         each = count / largest.numel() if replacement else 1
         return float(-torch.log2(largest).sum()) * each
+    if law.kind == "poisson":  # by the probability of the likeliest number
+        rate = torch.as_tensor(law.parameters[0]).double().clamp(min=0)
+        likeliest = rate.floor()
+        found = rate - torch.special.xlogy(likeliest, rate) + torch.lgamma(likeliest + 1)
+        return float(found.sum()) / log(2) * (count / found.numel())
     if law.kind == "bernoulli":
         return _bits_of_choices(law.parameters[0], count)
     return 0.0
