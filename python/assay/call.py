@@ -136,6 +136,7 @@ class Call(CaseInputs):
             args, kwargs = self._arguments()
         except ValueError as error:  # of a rule: the case says nothing about the API
             raise Stop(UNSUPPORTED, f"assay cannot make the inputs: {error}") from error
+        self.made.clear()
         if construction is not None:
             function = self._made(function, *construction)
             if entry.kind == LAYER:
@@ -155,7 +156,7 @@ class Call(CaseInputs):
             results = entry.shown(results, self._given(args, kwargs))
         self._enter("copy")
         leaves = flatten(results, "", self.framework.tensor_type, self.framework.sparse_parts)
-        if entry is not None and entry.updates:
+        if self._updates():
             leaves += self._updated(args, kwargs)
         self.leaves = leaves
         if self.dump is not None:
@@ -216,7 +217,7 @@ class Call(CaseInputs):
         given = self._given(args, kwargs)
         return [
             (f".{name} afterwards", self.framework.constant(given[name]))
-            for name in self.entry.updates
+            for name in self._updates()
             if isinstance(given.get(name), self.framework.tensor_type)
         ]
 
@@ -251,11 +252,11 @@ class Call(CaseInputs):
         if self.job.lane.reference_functions or not changes:
             return function(*args, **kwargs)
         # The API works in place: its result is the argument's value after the call.
-        if changes in kwargs:
-            changed = kwargs[changes] = self._writable(kwargs[changes])
-        else:
-            position = self.entry.parameters.index(changes)
-            changed = args[position] = self._writable(args[position])
+        named = changes in kwargs
+        original = kwargs[changes] if named else args[self.entry.parameters.index(changes)]
+        changed = self._writable(original)
+        args[:] = [changed if arg is original else arg for arg in args]
+        kwargs.update((name, changed) for name, arg in kwargs.items() if arg is original)
         returned = function(*args, **kwargs)
         if not self.functions.execution.in_place:
             return changed if returned is None else returned

@@ -37,6 +37,7 @@ class CaseInputs:
         self.named: dict[str, Any] = {}
         self.rules: Mapping[str, Any] = self.entry.rules if self.entry is not None else {}
         self.taken: tuple[str, ...] = ()  # the parameters of the called function
+        self.made: dict[int, Any] = {}  # tensors by index, while arguments are built
         self.kept: list[Any] = []  # filled tensors that are not arguments themselves
         self.wanted: list[tuple[str, Any]] = []  # differentiated inputs, by name
         self.inputs: list[tuple[str, Any]] = []  # for the dump
@@ -65,6 +66,12 @@ class CaseInputs:
     def _arguments(self) -> tuple[list[Any], dict[str, Any]]:
         grad = self.entry.grad if self.entry is not None else True
         self._grad_wanted = ask(grad, self.named, None) if callable(grad) else grad
+        if self.entry is not None and self.entry.changes:
+            # A call that overwrites a tensor that it also reads has no gradient: frameworks refuse it.
+            changed = [spec.index for spec in specs_in([self.named.get(self.entry.changes)])]
+            all_of = [spec.index for spec in specs_in(self.named.values())]
+            if any(all_of.count(index) > 1 for index in changed):
+                self._grad_wanted = False
         return self._built(self.taken, self.job.args, self.job.kwargs)
 
     def _built(self, parameters: Any, args: Any, kwargs: Any) -> tuple[list[Any], dict[str, Any]]:
@@ -118,7 +125,9 @@ class CaseInputs:
     def _build(self, value: Any, parameter: str, path: str) -> Any:
         kind = type(value)
         if kind is TensorSpec:
-            return self._tensor(value, parameter, path)
+            if value.index not in self.made:
+                self.made[value.index] = self._tensor(value, parameter, path)
+            return self.made[value.index]
         if kind in PLAIN:
             return value
         if kind is list or kind is tuple:
@@ -244,11 +253,16 @@ class CaseInputs:
             return tensor
         return self.framework.as_layout(tensor, spec.index)
 
+    def _updates(self) -> tuple[str, ...]:
+        """The parameters that the call changes beside its result."""
+        updates = self.entry.updates if self.entry is not None else ()
+        return ask(updates, self.named, None) if callable(updates) else updates
+
     def _promised(self) -> set[int]:
         """The numbers of the case's tensors that the call may change."""
         promised = [*RESULT_PLACES]
         if self.entry is not None:
-            promised += [self.entry.changes, *self.entry.updates]
+            promised += [self.entry.changes, *self._updates()]
         return {spec.index for name in promised for spec in specs_in([self.named.get(name)])}
 
 

@@ -6,6 +6,7 @@ API tables), differentiates, copies the results into the arena and replies. It d
 
 from typing import Any
 
+from assay.bugs import note_bug
 from assay.call import STAGE_INDEX, Call, Functions
 from assay.dump import Dump
 from assay.frameworks import Framework
@@ -196,6 +197,7 @@ class Lane:
         try:
             return evaluations(call)
         except Exception as error:
+            note_bug(call.job.api, error)
             error.__traceback__ = None
             return []
 

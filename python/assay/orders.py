@@ -92,6 +92,20 @@ def shown(
     return parts
 
 
+def most_frequent(x: Any, axis: int | None, values: Any, index: Any) -> dict[str, Any]:
+    """What can be compared of the most frequent value of each row: it stands at its index, and no number is
+    more frequent. It may be NaN, which is equal to itself for some."""
+    parts = shown(x, axis, values, index)
+    rows = rows_of(x, axis)
+    if "index" not in parts:
+        return parts
+    counts = (rows[:, :, None] == rows[:, None, :]).sum(-1)
+    chosen = np.take_along_axis(counts, selected_rows(index, x, axis).astype(np.int64), -1)
+    enough = (chosen == counts.max(-1, keepdims=True)) | np.isnan(selected_rows(values, x, axis))
+    missing = np.isnan(rows).any(-1, keepdims=True)  # elsewhere the values themselves are compared
+    return parts | {"index": 0, "no number is more frequent": bool((enough | ~missing).all())}
+
+
 def extreme(x: Any, axis: int | None, index: Any, value: Any) -> dict[str, Any]:
     """Whether the element at an extreme's index is the framework's own extreme value, which may be NaN."""
     found = shown(x, axis, index=index)

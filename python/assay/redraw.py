@@ -17,9 +17,10 @@ from assay.wire import Job
 
 SAME, OTHER = ".the same seed gives the same draws", ".another seed gives other draws"
 FAMILY = "random"
-MOST = 1 << 16  # elements of the result: larger ones may be lent, and may not change any more
-ANOTHER = 0x5DEECE66  # what another seed differs in
-# Two draws are equal by chance once in 2^64 cases.
+MOST = 1 << 20  # bytes of the result: larger ones may be lent, and may not change any more
+ANOTHER = 0x5DEECE66  # what other seeds differ in
+SEEDS = 8  # so many other seeds are tried until one gives other draws
+# All draws are equal by chance once in 2^64 cases.
 BITS = 64
 
 
@@ -31,24 +32,40 @@ def wanted(entry: Any, job: Job) -> bool:
 
 def stated(law: Any, own_seed: bool) -> list[tuple[str, Any]]:
     """What the reference states of a result with this distribution. A call may have a seed of its own."""
-    if not isinstance(law, Law) or prod(law.shape) > MOST:
+    if not isinstance(law, Law) or not fits(law.shape, str(law.dtype)):
         return []
     same = Numbers(array("b", [1]), "bool", (1,))
-    surely = bits_of(law) >= BITS and not own_seed
+    surely = must_differ(law) and not own_seed
     return [(SAME, same), (OTHER, same if surely else bernoulli_draw(0.5, (1,), torch.bool))]
 
 
 def found(framework: Any, job: Job, results: Any, draw: Callable[[], Any]) -> list[tuple[str, Any]]:
     """What the test lane finds. `draw` calls the API again; it may overwrite `results`."""
-    if not isinstance(results, framework.tensor_type) or prod(framework.shape(results)) > MOST:
+    if not isinstance(results, framework.tensor_type):
+        return []
+    if not fits(framework.shape(results), framework.tensor_dtype(results)):
         return []
     first = framework.writable(results)
     framework.seed(job.seed)
     same = framework.equal(draw(), first)
-    framework.seed(job.seed ^ ANOTHER)
-    other = same and not framework.equal(draw(), first)
+    other = False
+    for number in range(1, SEEDS + 1):
+        if not same or other:
+            break
+        framework.seed(job.seed ^ ANOTHER * number)
+        other = not framework.equal(draw(), first)
     held = (SAME, same), (OTHER, other)
     return [(path, Numbers(array("b", [holds]), "bool", (1,))) for path, holds in held]
+
+
+def fits(shape: Any, dtype: str) -> bool:
+    """Whether a result is never lent, even in 64 bits, or 128 for complex numbers."""
+    return prod(shape) * (16 if "complex" in dtype else 8) < MOST
+
+
+def must_differ(law: Law) -> bool:
+    """Whether draws under SEEDS other seeds are not all equal by chance."""
+    return bits_of(law) * SEEDS >= BITS
 
 
 def bits_of(law: Law) -> float:
@@ -64,6 +81,16 @@ def bits_of(law: Law) -> float:
         return 4.0 * count * all(each > 0 for each in law.parameters[1:] if isinstance(each, int | float))
     if law.kind in ("exponential", "gamma"):
         return 4.0 * count
+    if law.kind == "categorical":  # without replacement only the first draw of a row counts
+        weights, _, replacement = law.parameters
+        largest = (weights.double() / weights.double().sum(-1, keepdim=True)).max(-1).values
+        each = count / largest.numel() if replacement else 1
+        return float(-torch.log2(largest).sum()) * each
+    if law.kind == "poisson":  # by the probability of the likeliest number
+        rate = torch.as_tensor(law.parameters[0]).double().clamp(min=0)
+        likeliest = rate.floor()
+        found = rate - torch.special.xlogy(likeliest, rate) + torch.lgamma(likeliest + 1)
+        return float(found.sum()) / log(2) * (count / found.numel())
     if law.kind == "bernoulli":
         return _bits_of_choices(law.parameters[0], count)
     return 0.0

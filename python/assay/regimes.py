@@ -143,12 +143,12 @@ TRAITS: dict[str, Traits] = {
         },
     ),
     "loss": Traits(near_one=1.0, blocked=True, without=_SPREADS),
-    "classification": Traits(near_one=1.0, in_float32=True, without=_FINITE),
+    "classification": Traits(near_one=1.0, in_float32=True, without=_SPREADS),
     "normalization": Traits(near_one=1.0, in_float32=True, without=_SPREADS),
     "products": Traits(products=True, in_float32=True),
     "convolution": Traits(chained=True, in_float32=True, without=_FINITE),
     "pooling": Traits(exact_sums=True, blocked=True, in_float32=True, without=_MAXIMA),
-    "adaptive_pooling": Traits(exact_sums=True, blocked=True, in_float32=True, without=_FINITE),
+    "adaptive_pooling": Traits(exact_sums=True, blocked=True, in_float32=True, without=_MAXIMA),
     "resize": Traits(coordinates=True, without={**_FINITE, **_ROUNDED_COORDINATES}),
     "detection": Traits(coordinates=True, without=_COORDINATES),
     "sparse": Traits(
@@ -246,9 +246,9 @@ def skip_of(entry: Any, named: Mapping[str, Any], regime: str, tensors: Tensors 
         undefined = traits_of(entry).without.get(regime)
     if callable(undefined):
         undefined = ask(undefined, named, None)
-    if undefined:
-        return Skip(undefined)
     tensors = tensors or Tensors(entry, named)
+    if undefined:  # nothing is lost where the regime has no other values
+        return Skip(undefined if regime == "layout" or _changes(entry, named, regime, tensors) else "")
     specs = tensors.specs
     if regime == SAME and (not traits_of(entry).blocked or tensors.elements < FEWEST_OF_A_LONG_SUM):
         return Skip("")
@@ -258,11 +258,15 @@ def skip_of(entry: Any, named: Mapping[str, Any], regime: str, tensors: Tensors 
         return Skip("the result for complex numbers with a NaN or infinite part is not specified")
     if regime == "layout":
         return None if any(spec.size > 1 for spec in specs) else Skip("")
-    changed = any(
+    return None if _changes(entry, named, regime, tensors) else Skip("")
+
+
+def _changes(entry: Any, named: Mapping[str, Any], regime: str, tensors: Tensors) -> bool:
+    """Whether some tensor has other values under a regime than the usual ones."""
+    return any(
         (special_of(entry, name, named, spec, regime) or changed_by(regime, usual, spec, entry)) != usual
         for name, spec, usual in tensors.usual
     )
-    return None if changed else Skip("")
 
 
 def specs_in(values: Any) -> list[TensorSpec]:

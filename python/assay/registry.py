@@ -69,7 +69,7 @@ class Api:
     family: str = ""  # the file of assay.apis that registers the API
     undefined: Mapping[str, Any] = field(default_factory=dict)
     regimes: Mapping[str, Mapping[str, AnyRule]] = field(default_factory=dict)
-    updates: tuple[str, ...] = ()
+    updates: tuple[str, ...] | Callable[..., tuple[str, ...]] = ()
     traits: Mapping[str, Any] = field(default_factory=dict)
     accommodates: tuple[Accommodation, ...] = ()
     ignores: Mapping[str, str] = field(default_factory=dict)
@@ -144,7 +144,8 @@ class Registry(dict[str, Api]):
         that returns the reason or nothing.
         regimes: rules under one value regime, {regime: {parameter: rule}}.
         updates: parameters that the call changes beside its result, such as running statistics. The
-        reference changes them too, and their values after the call are compared.
+        reference changes them too, and their values after the call are compared. Or a function of the call's
+        arguments that returns them.
         traits: fields of regimes.Traits in which the API differs from its family.
         accommodates: known deviations (assay.accommodations).
         ignores: by parameter that the reference does not read, the reason (assay.ignored). A case with
@@ -206,7 +207,7 @@ class Registry(dict[str, Api]):
         changes: str = "",
         layouts: Mapping[str, Any] | None = None,
         rules: Mapping[str, AnyRule] | None = None,
-        updates: tuple[str, ...] = (),
+        updates: tuple[str, ...] | Callable[..., tuple[str, ...]] = (),
         accommodates: Accommodation | tuple[Accommodation, ...] = (),
         signature: str = "",
         **more: Any,
@@ -222,7 +223,7 @@ class Registry(dict[str, Api]):
         for rule in rules:
             if rule not in parameters and rule not in options.get("inputs", ()):
                 raise ValueError(f"{names[0]}: the rule for {rule!r} names no parameter")
-        if not isinstance(updates, tuple) or not set(updates) <= set(parameters):
+        if not callable(updates) and not (isinstance(updates, tuple) and set(updates) <= set(parameters)):
             raise ValueError(f"{names[0]}: updates={updates!r} must be a tuple of parameters")
         for parameter, layout in (layouts or {}).items():
             if parameter not in parameters or not is_layout(layout):

@@ -1,9 +1,10 @@
 """The truth of a case: the reference function in float64 on the same inputs, and on perturbed inputs.
 
 The inputs are filled in their own dtype and then widened, which is exact. With `move` k > 0, every
-floating-point input changes by up to half a unit in its last place. No result in that dtype can be more
-precise than the change that this causes (src/measure/bar.h). Odd perturbations also move zeros, so that a
-kink at 0 shows. Perturbations 3 and 4 mirror 1 and 2, and so on, so that both sides of a kink show.
+floating-point input changes by up to half a unit in its last place, in its own dtype or in that of the
+result if that is finer. No result can be more precise than the change that this causes (src/measure/bar.h).
+Odd perturbations also move zeros, so that a kink at 0 shows. Perturbations 3 and 4 mirror 1 and 2, and so on,
+so that both sides of a kink show.
 
 Before a fault is believed, more evaluations follow, which count at some elements only:
 - with every intermediate result perturbed, where terms cancel for structural reasons;
@@ -14,11 +15,13 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from assay import reference
+from assay.bugs import note_bug
 from assay.call import Call
 from assay.precise import precise
 from assay.regimes import SAME, specs_in, traits_of
 from assay.rules import CONSTANT, ENDS, INTEGERS, Fill, Literal
 from assay.spec import DtypeName, TensorSpec
+from assay.wire import DTYPES
 
 WIDE = {
     "float16": "float64",
@@ -56,7 +59,11 @@ class WideCall(Call):
         self.barred = False  # the bars are those of the call in the case's own dtypes
         self.fixed = (INTEGERS, ENDS) if of.job.values == SAME else (INTEGERS, ENDS, CONSTANT)
         in_float32 = self.entry is not None and traits_of(self.entry).in_float32
-        self.units = HALF_UNIT | IN_FLOAT32 if in_float32 else HALF_UNIT
+        units = HALF_UNIT | IN_FLOAT32 if in_float32 else HALF_UNIT
+        # An operation of mixed dtypes computes in the dtype of its result, where narrower inputs are exact.
+        results = [HALF_UNIT[name] for leaf in of.outputs if (name := DTYPES[leaf.dtype]) in WIDE]
+        coarsest = max(results, default=1.0)
+        self.units = {dtype: min(unit, coarsest) for dtype, unit in units.items()}
         self.upstream_of = of.upstream_dtypes
         self.found: dict[bool, dict[str, Any]] = {}  # the results, and the gradients
         self._name_arguments()
@@ -184,6 +191,7 @@ def _shows(call: Beside, function: Any, context: AbstractContextManager[Any]) ->
     try:
         with context:
             call.evaluate(function)
-    except Exception:  # an operation that cannot be intercepted, or a root that leaves the domain
+    except Exception as error:  # an operation that cannot be intercepted, or a root that leaves the domain
+        note_bug(call.job.api, error)
         return False
     return call.shows

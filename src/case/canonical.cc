@@ -163,7 +163,11 @@ void append_value(Value value, std::string& out) {
       out += "Ellipsis";
       break;
     case ValueKind::tensor:
-      append_tensor(value.tensor(), out);
+      if (value.repeats()) {
+        out += fmt::format("Tensor#{}", value.tensor_ordinal() + 1);
+      } else {
+        append_tensor(value.tensor(), out);
+      }
       break;
     case ValueKind::dtype:
       append_dtype(value, out);

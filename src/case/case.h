@@ -80,6 +80,8 @@ class Value {
   // The index of a tensor among all tensors of the case, in order of appearance.
   std::size_t tensor_ordinal() const;
   TensorSpec tensor() const;
+  // True for "Tensor#1": a tensor that an earlier value of the case states.
+  bool repeats() const;
   DType dtype() const;
   DTypeForm dtype_form() const;
   // Number of children of a list, tuple or slice.
@@ -152,7 +154,8 @@ class Case {
   };
   static constexpr std::uint32_t kDecoded = 1U << 31;
   // `first` and `second` depend on the kind: the value (a double as its bits), a TextSpan, a
-  // tensor's ordinal, or the number of children. Children follow their node directly.
+  // tensor's ordinal (and 1 if it repeats an earlier one), or the number of children. Children
+  // follow their node directly.
   struct Node {
     ValueKind kind = ValueKind::none;
     DTypeForm form = DTypeForm::dtype;
@@ -242,6 +245,7 @@ inline std::complex<double> Value::complex() const {
 }
 inline std::string_view Value::text() const { return owner_->text(owner_->nodes_[node_]); }
 inline std::size_t Value::tensor_ordinal() const { return owner_->nodes_[node_].first; }
+inline bool Value::repeats() const { return owner_->nodes_[node_].second != 0; }
 inline TensorSpec Value::tensor() const { return owner_->tensor(tensor_ordinal()); }
 inline DType Value::dtype() const { return owner_->nodes_[node_].dtype; }
 inline DTypeForm Value::dtype_form() const { return owner_->nodes_[node_].form; }

@@ -44,6 +44,7 @@ std::optional<ScalarType> find_scalar_type(std::string_view word) {
 }  // namespace
 
 bool CaseReader::tensor() {
+  if (*behind_blanks(at_) == '#') return tensor_again();
   Case::TensorEntry entry;
   entry.shape = static_cast<std::uint32_t>(out_.dimensions_.size());
   if (!take('(') || !shape()) return false;
@@ -51,6 +52,25 @@ bool CaseReader::tensor() {
   if (!take(',') || !dtype_string(entry.dtype) || !tensor_options(entry)) return false;
   add(ValueKind::tensor).first = out_.tensors_.size();
   out_.tensors_.push_back(entry);
+  return true;
+}
+
+// Reads "#1": the first tensor of the case, again.
+bool CaseReader::tensor_again() {
+  const char* const begin = at_;
+  std::int64_t number = 0;
+  skip_blanks();
+  ++at_;
+  skip_blanks();
+  if (!whole_number(number)) return false;
+  const std::size_t known = out_.tensors_.size();
+  if (number < 1 || static_cast<std::uint64_t>(number) > known) {
+    return fail(begin, fmt::format("Tensor#{}: the case has only {} tensor{} before it", number,
+                                   known, known == 1 ? "" : "s"));
+  }
+  Case::Node& node = add(ValueKind::tensor);
+  node.first = static_cast<std::uint64_t>(number) - 1;
+  node.second = 1;
   return true;
 }
 

@@ -42,6 +42,7 @@ class CaseReader {
   bool parenthesised(unsigned depth);
   bool slice(unsigned depth);
   bool tensor();
+  bool tensor_again();
   bool tensor_options(Case::TensorEntry& entry);
   bool tensor_option(std::string_view word, Case::TensorEntry& entry);
   void scatter(Case::TensorEntry& entry);

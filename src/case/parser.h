@@ -9,6 +9,7 @@
 //   argument  = [name "="] value
 //   value     = "None" | "True" | "False" | "Ellipsis" | "..." | number | string
 //             | "Tensor" "(" shape "," string ("," option)* ")"
+//             | "Tensor" "#" digits                               (the same tensor again)
 //             | "list" "[" values "]" | "[" values "]"
 //             | "tuple" "(" values ")" | "(" values ")"           (as in Python: "(1,)")
 //             | "slice" "(" value "," value "," value ")"

@@ -82,17 +82,27 @@ void EqualDraws::add(double draw, double resolution) {
   moved_ += resolution;
 }
 
-void EqualDraws::finish(LawMeasurement& measured) {
+void EqualDraws::finish(LawMeasurement& measured, std::span<const std::size_t> rows) {
   const auto n = static_cast<double>(draws_.size());
   if (n < 2) return;
+  // A draw moves past two cells of its dtype, and has one of them.
+  const double chance = std::max(kCoarser * moved_ / n / 2, kFinest);
+  for (const std::size_t row : rows) {
+    if (row == 0 || row >= draws_.size()) continue;
+    std::uint64_t pairs = 0;
+    for (std::size_t i = row; i < draws_.size(); ++i) pairs += draws_[i] == draws_[i - row];
+    const double allowed = rare_count(static_cast<double>(draws_.size() - row) * chance);
+    if (static_cast<double>(pairs) <= allowed) continue;
+    measured.equal_pairs = pairs;
+    measured.equal_pairs_allowed = allowed;
+    return;
+  }
   std::sort(draws_.begin(), draws_.end());
   std::uint64_t run = 0;
   for (std::size_t i = 1; i < draws_.size(); ++i) {
     run = draws_[i] == draws_[i - 1] ? run + 1 : 0;
     measured.equal_pairs += run;
   }
-  // A draw moves past two cells of its dtype, and has one of them.
-  const double chance = std::max(kCoarser * moved_ / n / 2, kFinest);
   measured.equal_pairs_allowed = rare_count(n * (n - 1) / 2 * chance);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "measure/law_measurement.h"
@@ -33,11 +34,12 @@ class Groups {
 };
 
 // Counts equal pairs among the first draws of a distribution with a density. A generator with too
-// few different values, or one that repeats rows, has too many.
+// few different values has too many. One that repeats a row has too many that are a row apart.
 class EqualDraws {
  public:
   void add(double draw, double resolution);
-  void finish(LawMeasurement& measured);
+  // `rows` are the lengths of rows, planes and so on.
+  void finish(LawMeasurement& measured, std::span<const std::size_t> rows);
 
  private:
   std::vector<double> draws_;

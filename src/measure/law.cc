@@ -226,9 +226,10 @@ void measure_spread(LawKind kind, std::span<const double> drawn,
     }
   }
   // Only if no draw is left out are rows as long as in the tensor.
-  uniformity.finish(measured, uniformity.count() == drawn.size() ? rows : rows.first(0));
+  const std::span known = uniformity.count() == drawn.size() ? rows : rows.first(0);
+  uniformity.finish(measured, known);
   for (const Groups& each : groups) each.finish(measured);
-  equal.finish(measured);
+  equal.finish(measured, known);
 }
 
 LawMeasurement measure_choice(LawKind kind, std::span<const double> drawn,

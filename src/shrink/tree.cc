@@ -22,6 +22,11 @@ TreeNode node_of(const Value& value) {
       node.floating = value.floating();
       break;
     case ValueKind::tensor: {
+      if (value.repeats()) {  // stays as it is written
+        node.kind = ValueKind::place;
+        append_canonical(value, node.text);
+        break;
+      }
       const TensorSpec spec = value.tensor();
       node.shape.assign(spec.shape.begin(), spec.shape.end());
       node.dtype = name(spec.dtype);

@@ -33,6 +33,15 @@ TEST(Canonical, SpacesAndCommas) {
             "tuple(slice(None, -1, 2), Ellipsis, list[], tuple())");
 }
 
+TEST(Canonical, TheSameTensorAgain) {
+  EXPECT_EQ(canonical(R"(p.f(Tensor([2],"int8"),y = Tensor # 1))"),
+            R"(p.f(Tensor([2], "int8"), y=Tensor#1))");
+  const std::string behind = "error: Tensor#2: the case has only 1 tensor before it";
+  EXPECT_EQ(canonical(R"(p.f(Tensor([2],"int8"), Tensor#2))"), behind);
+  EXPECT_EQ(canonical("p.f(Tensor#0)"), "error: Tensor#0: the case has only 0 tensors before it");
+  EXPECT_EQ(canonical("p.f(Tensor#x)").substr(0, 6), "error:");
+}
+
 TEST(Canonical, KeywordsKeepTheirOrder) { EXPECT_EQ(canonical("p.f(b=1,a=2)"), "p.f(b=1, a=2)"); }
 
 TEST(Canonical, Numbers) {

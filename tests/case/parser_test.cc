@@ -180,6 +180,22 @@ TEST(Parser, NumbersTensorsInOrderOfAppearance) {
   EXPECT_THAT(call.argument(2).value.tensor().shape, ElementsAre(5));
 }
 
+TEST(Parser, TheSameTensorAgain) {
+  const Case call =
+      parsed(R"(paddle.f(Tensor([1],"int8"), list[Tensor([2],"int8"), Tensor#2], y=Tensor # 1))");
+  ASSERT_EQ(call.tensor_count(), 2U);
+  EXPECT_EQ(call.total_elements(), 3U);
+  EXPECT_FALSE(call.argument(0).value.repeats());
+  const Value again = *std::next(call.argument(1).value.children().begin());
+  EXPECT_TRUE(again.repeats());
+  EXPECT_EQ(again.tensor_ordinal(), 1U);
+  EXPECT_TRUE(call.argument(2).value.repeats());
+  EXPECT_THAT(call.argument(2).value.tensor().shape, ElementsAre(1));
+  EXPECT_NE(
+      call,
+      parsed(R"(paddle.f(Tensor([1],"int8"), list[Tensor([2],"int8"), Tensor#1], y=Tensor#1))"));
+}
+
 TEST(Parser, SaturatesWhatDoesNotFit) {
   const Case huge = parsed(
       R"(paddle.f(Tensor([9223372036854775807, 3],"int8"), Tensor([4611686018427387904, 2],"float64"), Tensor([0, 9223372036854775807, 9223372036854775807],"int8")))");

@@ -3,9 +3,11 @@
 import builtins
 import os
 import types
+from contextlib import nullcontext
 
 import pytest
-from assay import lane, wire
+from assay import lane, truth, wire
+from assay.bugs import note_bug
 from assay.call import drawn_gradient
 from assay.frameworks import look_up
 from assay.lane import describe_error
@@ -39,6 +41,34 @@ def test_errors_are_told_in_one_text():
     except KeyError as error:
         assert describe_error(error) == "KeyError: 'a' (from OSError: b)"
     assert len(describe_error(ValueError("x" * 100_000))) <= lane.MAX_MESSAGE
+
+
+def caught(function):
+    try:
+        function()
+    except Exception as error:
+        return error
+
+
+def test_a_bug_of_assay_is_noted_and_a_refusal_is_not(capfd):
+    note_bug("paddle.abs", caught(lambda: public_name()))  # the caller is no part of assay
+    note_bug("paddle.abs", caught(lambda: public_name("paddle._legacy")))
+    assert capfd.readouterr().err == ""
+    note_bug("paddle.abs", caught(lambda: public_name(3)))
+    noted = capfd.readouterr().err
+    assert noted.startswith("assay: BUG: paddle.abs: AttributeError: ") and "names.py" in noted
+
+
+@pytest.mark.parametrize("looked_at", ["truth", "beside the truth"])
+def test_a_bug_in_the_truth_is_noted(looked_at, monkeypatch, capfd):
+    call = types.SimpleNamespace(job=types.SimpleNamespace(api="paddle.abs"))
+    if looked_at == "truth":
+        monkeypatch.setattr(lane, "evaluations", lambda of: public_name(3))
+        assert lane.Lane._truth(None, call) == []
+    else:
+        call.evaluate = lambda function: public_name(3)
+        assert truth._shows(call, None, nullcontext()) is False
+    assert "assay: BUG: paddle.abs: AttributeError: " in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

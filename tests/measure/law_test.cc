@@ -303,6 +303,17 @@ TEST(Equal, RowsAreFound) {
   }
 }
 
+TEST(Equal, ShortRowsAreFound) {
+  const std::vector<LawParameter> unit{{0, {}}, {1, {}}};
+  for (unsigned seed = 0; seed < kSeeds; ++seed) {
+    auto drawn = coarse(draw(std::uniform_real_distribution(0.0, 1.0), 20'000, seed), 0x1p23);
+    const std::vector<std::size_t> rows{8};
+    EXPECT_TRUE(law_holds(measure_law(LawKind::uniform, drawn, unit, 0x1p-23, rows)));
+    std::copy_n(drawn.begin(), 8, drawn.begin() + 8);
+    EXPECT_FALSE(law_holds(measure_law(LawKind::uniform, drawn, unit, 0x1p-23, rows)));
+  }
+}
+
 TEST(Groups, OfSimilarParametersHaveTheirOwnMean) {
   constexpr std::size_t kCount = 250'000;
   std::vector<double> rates(kCount);

@@ -21,6 +21,8 @@ def run(folder, corpus, *flags):
         [*command, f"--log_dir={logs}", *flags], cwd=folder, capture_output=True, text=True, check=False
     )
     assert done.returncode in (0, 1), done.stdout + done.stderr
+    logs_of_lanes = [log.read_text(errors="replace") for log in (logs / "lanes").glob("*.log")]
+    assert [line for log in logs_of_lanes for line in log.splitlines() if "assay: BUG" in line] == []
     names = ("invalid", "pass", "no_kernel", "rejected", "unsupported", "mismatch", "crash", "timeout", "oom")
     found = {}
     for outcome in (*names, "test_error", "reference_error"):

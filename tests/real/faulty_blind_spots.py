@@ -175,12 +175,21 @@ def coarse(dtype):
     return of
 
 
+def overwritten_first(right):
+    return lambda x, y: right(x.set_value(paddle.zeros_like(x)) or x, y + 1) if x is y else right(x, y)
+
+
 # case: fault
 CASES = {
     # Half precision.
     "paddle.sum(Tensor([32, 5000],'bfloat16'), 1)": instead(added_in_bfloat16),
     "paddle.expand(Tensor([1, 8],'bfloat16'), list[3000, 8])": gradient_of(0, 1.06),
     "paddle.multiply(Tensor([3000, 8],'bfloat16'), Tensor([8],'bfloat16'))": gradient_of(1, 1.06),
+    # An operation of mixed dtypes computes in the wider one.
+    "paddle.Tensor.multiply(Tensor([40],'float32'), Tensor([40],'float64'))": gradient_of(1, 1),
+    # The same tensor again: its second gradient is lost; an operand is overwritten before it is read.
+    "paddle.add(Tensor([4, 6],'float32'), Tensor#1)": lambda right: lambda x, y: right(x, y.detach()),
+    "paddle.Tensor.subtract_(Tensor([4, 6],'float32'), Tensor#1)": overwritten_first,
     # Long sums.
     "paddle.Tensor.sum(Tensor([300, 300],'float32'))": instead(one_by_one),
     # What matters is drawn on purpose.

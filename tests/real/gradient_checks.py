@@ -127,12 +127,19 @@ def test_gradients_are_those_of_the_results():
     assert checked >= FEWEST, checked
 
 
-def test_the_gradient_of_det_at_a_singular_matrix_is_wrong():
-    """The derivative is the transposed adjugate. Paddle and PyTorch give 0, so agreement shows nothing."""
+def test_the_gradient_of_det_at_a_singular_matrix_is_the_adjugate():
+    """Paddle and PyTorch give 0, so their agreement would show nothing."""
     x = torch.tensor([[1.0, 2.0], [2.0, 4.0]], dtype=torch.float64, requires_grad=True)
     (gradient,) = torch.autograd.grad(load_all()["paddle.linalg.det"].call(x), x)
     right = torch.tensor([[4.0, -2.0], [-2.0, 1.0]], dtype=torch.float64)
-    assert not torch.allclose(gradient, right), "det is right now: take it off the list of known faults"
+    assert torch.allclose(gradient, right)
+    x = torch.tensor([[1j, 2.0, 0], [1, -2j, 0], [3, 4, 1j]], dtype=torch.complex128, requires_grad=True)
+    (gradient,) = torch.autograd.grad(load_all()["paddle.linalg.det"].call(x).real, x)
+    cofactors = torch.tensor([[2, -1j, 4 + 6j], [-2j, -1, 6 - 4j], [0, 0, 0]], dtype=x.dtype)
+    assert torch.allclose(gradient, cofactors.conj())
+    x = torch.zeros((2, 3, 3), dtype=torch.float64, requires_grad=True)
+    (gradient,) = torch.autograd.grad(load_all()["paddle.linalg.det"].call(x).sum(), x)
+    assert torch.equal(gradient, torch.zeros_like(x))
 
 
 if __name__ == "__main__":

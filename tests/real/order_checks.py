@@ -67,6 +67,19 @@ def test_values_and_indices_belong_together():
     assert not equal(right, facts(values=[[3, 2], [INF, 4]], index=[[0, 3], [1, 0]], **more))
 
 
+def test_a_most_frequent_number_has_no_more_frequent_one():
+    x = np.array([[1.0, NAN, 2.0, 2.0], [NAN, 5.0, NAN, 5.0]])
+    holds = "no number is more frequent"
+    found = lambda *pairs: orders.most_frequent(  # noqa: E731
+        x, 1, *(np.array(each) for each in zip(*pairs, strict=True))
+    )
+    right = found((2.0, 3), (5.0, 1))
+    assert right[holds] and right["values are those at the indices"]
+    assert equal(right, found((2.0, 2), (NAN, 0)))  # any of the equal elements, or NaN
+    assert not found((1.0, 0), (5.0, 1))[holds]
+    assert not found((2.0, 0), (5.0, 1))["values are those at the indices"]
+
+
 def test_an_extreme_is_at_its_index():
     index = np.array([1, 1])
     right = orders.extreme(X, 1, index, torch.tensor([NAN, INF]))

@@ -125,6 +125,22 @@ def test_what_only_some_values_show_is_found_under_any_seed(tmp_path, seed):
     check(tmp_path, expected, "--values=usual", f"--random_seed={seed}")
 
 
+def test_nor_what_paddle_documents_and_what_paddle_s_equal_takes_for_equal(tmp_path):
+    expected = {
+        # Documented: the rows that are too long are changed in place.
+        'paddle.nn.functional.embedding(Tensor([3, 1], "int64"), weight=Tensor([10, 3], "float32"), '
+        "max_norm=0.5, norm_type=3.0)": "pass",
+        # paddle.equal takes draws of 1e-20 for equal (docs/findings/paddle-equal-tiny.toml).
+        "paddle.normal(mean=0.0, std=1e-20, shape=list[32, 3, 2, 2])": "pass",
+    }
+    check(tmp_path, expected)
+
+
+def test_nor_what_cancels_in_the_wider_of_two_dtypes(tmp_path):
+    case = 'paddle.logaddexp(Tensor([4, 3, 2], "float16"), Tensor([4, 3, 2], "float64"))'
+    check(tmp_path, {case: "pass"}, "--values=nan", "--random_seed=1")
+
+
 @pytest.mark.parametrize("seed", ["5", "6", "7"])
 def test_nor_what_some_seeds_once_made_one(tmp_path, seed):
     cases = (

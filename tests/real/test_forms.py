@@ -19,10 +19,19 @@ RIGHT = (
     'paddle.sin(Tensor([4, 5], "float32", is_contiguous=False, strides=[1, 4]))',
     'paddle.add(Tensor([4, 5], "float32", is_contiguous=False, strides=[0, 1]), Tensor([4, 5], "float32"))',
     'paddle.exp(Tensor([4, 5], "float32", place=Place(cpu)))',
+    'paddle.multiply(Tensor([4, 5], "float32"), Tensor#1)',
+    'paddle.concat(list[Tensor([4, 5], "float32"), Tensor#1, Tensor#1])',
+    'paddle.Tensor.add_(Tensor([4, 5], "float32"), Tensor#1)',
+    'paddle.Tensor.multiply_(Tensor([4, 5], "float32"), Tensor#1)',  # has no gradient in either framework
+    'paddle.where_(Tensor([9], "bool"), x=Tensor([9], "float32"), y=Tensor#2)',
     "paddle.to_tensor(list[1.0, 2.0], place=Place(cpu))",
 )
-# Found: Adam's second step has five right digits: powers of beta2 are kept in float32 (docs/findings).
+# Found: equal_ writes truth values into the tensor that it still reads as float32.
 FOUND = {
+    'paddle.equal_(Tensor([4, 5], "float32"), Tensor#1)': "test_error",
+}
+# Found: Adam's second step has five right digits: powers of beta2 are kept in float32 (docs/findings).
+FOUND |= {
     'paddle.optimizer.AdamW(0.1)(Tensor([8], "float32"), Tensor([8], "float32"))': "mismatch",
 }
 # Refused before anything runs, or not known: a function is not made, a layer not only called.
@@ -30,6 +39,7 @@ WRONG = {
     'paddle.sin(2)(Tensor([4], "float32"))': "invalid",
     'paddle.nn.LayerNorm(Tensor([4], "float32"))': "invalid",
     'paddle.sin(Tensor([4, 5], "float32", is_contiguous=False, strides=[1, 1]))': "invalid",
+    'paddle.add(Tensor#1, Tensor([4, 5], "float32"))': "invalid",
 }
 
 

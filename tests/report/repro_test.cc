@@ -165,6 +165,12 @@ TEST(ReproScript, ArgumentsArePythonLiterals) {
   EXPECT_THAT(script, Not(HasSubstr("x1.stop_gradient")));  // an integer has no gradient
 }
 
+TEST(ReproScript, TheSameTensorAgainIsTheSameName) {
+  const std::string script = script_of(R"(paddle.equal_(Tensor([2], "float32"), y=Tensor#1))");
+  EXPECT_THAT(script, HasSubstr("paddle.equal_(x0, y=x0)\nresult = x0"));
+  EXPECT_THAT(script, HasSubstr("leaves = [x0]\n"));
+}
+
 TEST(ReproScript, InPlaceCallsWorkOnCopies) {
   EXPECT_THAT(script_of(R"(paddle.Tensor.__setitem__(Tensor([2], "float32"), 0, 1.0))"),
               HasSubstr("paddle.Tensor.__setitem__(x0, 0, 1.0)\nresult = x0"));

@@ -39,6 +39,7 @@ TEST(CaseTree, WritesWhatItRead) {
           R"(paddle.g(Tensor([2], "float32", place=Place(cpu), is_contiguous=False, strides=[2]), x=Place(gpu:0)))",
           R"(paddle.nn.LayerNorm(8, epsilon=1e-05)(Tensor([2, 8], "float32")))",
           R"(paddle.nn.ReLU()(Tensor([2, 8], "float32")))",
+          R"(paddle.f(list[Tensor([2], "float32"), Tensor#1], y=Tensor#1))",
           R"(paddle.f())",
       }) {
     EXPECT_EQ(canonical(text_of(tree_from(text))), canonical(text));

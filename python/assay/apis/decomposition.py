@@ -61,18 +61,52 @@ def turned(this):
     )
 
 
+def nearly_singular(this, but=0):
+    """The last row of each matrix is the first one, less 1/256 in one place, or 0 in each `but`-th matrix."""
+    matrices = _lopsided(this, 1)
+    if not isinstance(matrices, Literal) or this.shape[-1] < 2:
+        return matrices
+    extent, values = this.shape[-1], [round(value * 16) / 16 for value in matrices.values]
+    for number, first in enumerate(range(0, this.size, extent**2)):
+        values[first + extent * (extent - 1) : first + extent**2] = values[first : first + extent]
+        values[first + extent**2 - 1] -= 0 if but and number % but == 0 else 1 / 256
+    return Literal(values)
+
+
+def singular(this):
+    """Every other matrix, including the first, is singular."""
+    return nearly_singular(this, 2)
+
+
 def mirrored(this, hermitian=True):
     square = this.ndim > 1 and this.shape[-1] == this.shape[-2]
     return symmetric() if hermitian and square else None
 
 
-same("x, name=None", *spread("inverse", *PUBLIC), "paddle.linalg.inv", to="torch.linalg.inv", x=lopsided)
+# Elements that are 0 have the roundings of the others: a floor under wide values, too.
+NEARLY = {"regimes": {"wide": {"x": nearly_singular}}, "traits": {"coordinates": lambda: 1.0}}
+same(
+    "x, name=None", *spread("inverse", *PUBLIC), "paddle.linalg.inv", to="torch.linalg.inv", x=lopsided,
+    **NEARLY,
+)  # fmt: skip
 
 
-same("x, name=None", "paddle.linalg.det", home="torch.linalg", x=turned)
+@api("paddle.linalg.det", x=turned, **NEARLY | {"regimes": {"wide": {"x": singular}}})
+def det(x, name=None):
+    """PyTorch's gradient at a singular matrix is 0. The derivative is the matrix of cofactors."""
+    value = torch.linalg.det(x)
+    if not x.requires_grad or (value != 0).all():
+        return value
+    with torch.no_grad():
+        u, s, vh = torch.linalg.svd(x)
+        others = s.unsqueeze(-2).expand_as(x).clone()
+        others.diagonal(dim1=-2, dim2=-1).fill_(1)
+        turns = torch.linalg.det(u) * torch.linalg.det(vh)
+        cofactors = turns[..., None, None] * (u * others.prod(-1).unsqueeze(-2) @ vh).conj()
+    return value.detach() + (cofactors * (x - x.detach())).sum((-2, -1))
 
 
-@api(*spread("slogdet", *LINALG), x=turned)
+@api(*spread("slogdet", *LINALG), x=turned, **NEARLY)
 def slogdet(x, name=None):
     """Sign and logarithm, stacked."""
     return torch.stack([part.to(x.dtype) for part in torch.linalg.slogdet(x)])

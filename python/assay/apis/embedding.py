@@ -14,17 +14,23 @@ def _rows(weight, this, padding_idx=None):
     return Literal([(padding_idx + n % 3 * n) % rows for n in range(this.size)])
 
 
-@api("paddle.nn.functional.embedding", x=_rows)
+@api(
+    "paddle.nn.functional.embedding",
+    x=_rows,
+    updates=lambda max_norm=None: ("weight",) if max_norm else (),
+)
 def embedding(
     x, weight, padding_idx=None, max_norm=None, norm_type=2.0, sparse=False, scale_grad_by_freq=False,
     name=None,
 ):  # fmt: skip
-    """A row at `padding_idx` reads as zeros."""
+    """A row at `padding_idx` reads as zeros. Rows that are read and longer than `max_norm` are shortened, in
+    place."""
     rows = x.long()
     if max_norm:
-        norm = torch.linalg.vector_norm(weight.detach(), norm_type, 1, keepdim=True)
-        shrink = torch.where(norm > max_norm, max_norm / (norm + 1e-7) - 1, 0)
-        weight = weight + weight.detach() * shrink
+        with torch.no_grad():
+            used = rows.unique()
+            norm = torch.linalg.vector_norm(weight[used], norm_type, 1, keepdim=True)
+            weight[used] = weight[used] * torch.where(norm > max_norm, max_norm / (norm + 1e-7), 1)
     if scale_grad_by_freq:
         result = functional.embedding(rows, weight, scale_grad_by_freq=True)
     else:  # PyTorch's embedding has no gradient for complex tables

@@ -10,7 +10,7 @@ from assay.registry import api
 from assay.residuals import pointed_at
 from assay.rules import DISTINCT, Fill, Literal, halves, increasing, integers, uniform
 from assay.shorthand import LITERAL_LIMIT, PUBLIC, spread
-from assay.spec import INTEGER, TensorSpec
+from assay.spec import FLOATING, INTEGER, TensorSpec
 
 
 def no_ties(axes_of_none):
@@ -151,18 +151,39 @@ def kthvalue(x, k, axis=None, keepdim=False, name=None):
     return _consistent(tuple(torch.kthvalue(x, k, axis, keepdim)), x, axis)
 
 
+def _some_nan(this):
+    """Few numbers, each several times, and NaN."""
+    if this.dtype not in FLOATING or not 0 < this.size <= LITERAL_LIMIT:
+        return None
+    row = max(1, this.shape[-1])
+    return Literal([math.nan if n % 11 == n // row % 11 else n * n % 13 % 4 for n in range(this.size)])
+
+
+def _mode(found, given):
+    """`found`, or what can be compared of it if x has NaN."""
+    x, axis = given["x"], given.get("axis", -1)
+    array = orders.special(x)
+    if array is None:
+        return pointed_at(x, found, axis)
+    return orders.most_frequent(array, axis, *map(orders.array_of, found))
+
+
 @api(
     *spread("mode", *PUBLIC),
     x=integers(0, lambda x, axis=-1: max(extent(x, axis) // 2, 2)),
     equal=("value", "value", "shape"),
     grad=False,
-    shown=lambda found, given: pointed_at(given["x"], found, given.get("axis", -1)),
+    regimes={"nan": {"x": _some_nan}},
+    shown=_mode,
 )
 def mode(x, axis=-1, keepdim=False, name=None):
     """The smallest of the most frequent values; the index of one of the equal elements is not specified."""
     # On a GPU PyTorch may return another of the most frequent values.
     values, index = on_cpu(torch.mode, x, axis, keepdim) if x.is_cuda else torch.mode(x, axis, keepdim)
-    return values, values.reshape(-1), index
+    found = _mode((values, index), {"x": x, "axis": axis})
+    if isinstance(found, dict):  # PyTorch counts wrongly beside NaN
+        found["no number is more frequent"] = True
+    return found
 
 
 def steps(this):
