@@ -84,7 +84,7 @@ int relay(int socket) {
     bytes.resize(bytes_after({head.data(), head.size()}));
     if (!read_whole(socket, bytes.data(), bytes.size())) return -1;
     const auto kind = static_cast<Answer>(head[0]);
-    if (kind == Answer::exit) return std::atoi(bytes.c_str());
+    if (kind == Answer::exit) return static_cast<int>(std::strtol(bytes.c_str(), nullptr, 10));
     // Nobody may read it any more, as behind `| head -1`: then SIGPIPE ends us, as it would the
     // command.
     (void)write_whole(kind == Answer::errors ? STDERR_FILENO : STDOUT_FILENO, bytes);
@@ -109,6 +109,7 @@ void become(const std::vector<std::string>& argv) {
   // As argv[0], too: by it Python finds its own environment.
   if (python != nullptr && is_python(own.front())) own.front() = python;
   std::vector<char*> words;
+  words.reserve(own.size() + 1);
   for (std::string& word : own) words.push_back(word.data());
   words.push_back(nullptr);
   ::execvp(words.front(), words.data());

@@ -42,7 +42,7 @@ bool Availability::says_yes(const std::string& python, const std::string& progra
 }
 
 std::string Availability::missing(const plan::Stage& stage) {
-  const bool other = stage.needs_device != "" && stage.needs_device != "gpu" &&
+  const bool other = !stage.needs_device.empty() && stage.needs_device != "gpu" &&
                      stage.needs_device != "cpu" && stage.device != "cpu";
   if (other && !says_yes(stage.argv.front(), kHasDevice, stage.needs_device)) {
     return fmt::format("needs the device {} (Paddle of {} sees none)", stage.needs_device,

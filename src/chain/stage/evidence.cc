@@ -77,7 +77,7 @@ bool looks_like_error(std::string_view line) {
 }
 
 // A line of an evaluation, whose counts are its own.
-bool is_of_an_evaluation(std::string_view line) {
+bool counts_an_evaluation(std::string_view line) {
   return has(line, "val") && (has(line, "eval") || has(line, "Eval"));
 }
 
@@ -89,7 +89,7 @@ void Evidence::take(std::string_view line) {
   ignored_ = line.starts_with("Exception ignored in");  // at the interpreter's own end: harmless
   if (has(line, "No space left on device")) disk_full_ = true;
   if (looks_like_error(line)) last_error_ = std::string(line.substr(0, kLongestError));
-  if (is_of_an_evaluation(line)) return;
+  if (counts_an_evaluation(line)) return;
   bool at_start = true;  // of a word
   for (std::size_t at = 0; at < line.size(); ++at) {
     const char c = line[at];

@@ -73,6 +73,46 @@ void add_remote_options(CLI::App& app, fleet::FleetOptions& options) {
                  "ADDRESS=NAME: the {host} of an address. With it, no machine counts as this one");
 }
 
+namespace {
+
+void add_limits(CLI::App& app, RunArguments& arguments) {
+  app.add_option(
+         "--stage-limit", arguments.stage_limit,
+         "Time limit of a stage in seconds; 0: none (default: 900; none for whole training)")
+      ->check(at_least(0));
+  app.add_option("--idle-limit", arguments.idle_limit,
+                 "Seconds without output after which a stage is ended; 0: none (default 300)")
+      ->check(at_least(0));
+  app.add_option("--budget", arguments.budget,
+                 "Time budget of the whole model in seconds; the table shows each stage's share "
+                 "(default 900)")
+      ->check(at_least(1));
+  app.add_option("--page", arguments.run.page_path,
+                 "Write the page of the run, with its curves, to this file while it runs");
+  app.add_option("--store", arguments.run.store_path,
+                 "File of the results (default: chain.db beside the logs)");
+}
+
+void add_machines(CLI::App& app, RunArguments& arguments) {
+  app.add_flag("--fleet-on-cpu", arguments.plan.fleet_on_cpu, "Many machines train on CPUs (gloo)");
+  app.add_option("--ps-servers", arguments.plan.ps_servers,
+                 "Parameter Server mode: number of servers on each machine")
+      ->check(CLI::Range(1, 99));
+  app.add_option("--ps-trainers", arguments.plan.ps_trainers,
+                 "Parameter Server mode: number of trainers on each machine (default 1)")
+      ->check(CLI::Range(1, 99));
+  app.add_flag("--per-node", arguments.run.fleet.per_node,
+               "Train only this machine's share, when srun starts assay on every machine; rank 0 "
+               "does the rest");
+  app.add_option("--machines", arguments.machines,
+                 "Addresses, the first machine's first, instead of those that the file's gpu_list "
+                 "names (those of a Slurm allocation)");
+  add_fleet_options(app, arguments.run.fleet, arguments.join, arguments.lost);
+  add_remote_options(app, arguments.run.fleet);
+}
+
+}  // namespace
+
 CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
   CLI::App* app = chain.add_subcommand("run", "Run a params file in the model's folder");
   app->add_option("FILE", arguments.file,
@@ -116,21 +156,7 @@ CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
   app->add_option("-j,--jobs", arguments.run.jobs,
                   "Stages at the same time, as far as devices allow")
       ->check(at_least(1));
-  app->add_option(
-         "--stage-limit", arguments.stage_limit,
-         "Time limit of a stage in seconds; 0: none (default: 900; none for whole training)")
-      ->check(at_least(0));
-  app->add_option("--idle-limit", arguments.idle_limit,
-                  "Seconds without output after which a stage is ended; 0: none (default 300)")
-      ->check(at_least(0));
-  app->add_option("--budget", arguments.budget,
-                  "Time budget of the whole model in seconds; the table shows each stage's share "
-                  "(default 900)")
-      ->check(at_least(1));
-  app->add_option("--page", arguments.run.page_path,
-                  "Write the page of the run, with its curves, to this file while it runs");
-  app->add_option("--store", arguments.run.store_path,
-                  "File of the results (default: chain.db beside the logs)");
+  add_limits(*app, arguments);
   app->add_option("--python", arguments.plan.python, "Interpreter, instead of the params file's");
   app->add_option(
       "--dynamic", arguments.plan.dynamic,
@@ -138,22 +164,7 @@ CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
       "with {weights} and {images}");
   app->add_option("--prepare", arguments.plan.prepare,
                   "Run this script first, as a stage of its own");
-  app->add_flag("--fleet-on-cpu", arguments.plan.fleet_on_cpu,
-                "Many machines train on CPUs (gloo)");
-  app->add_option("--ps-servers", arguments.plan.ps_servers,
-                  "Parameter Server mode: number of servers on each machine")
-      ->check(CLI::Range(1, 99));
-  app->add_option("--ps-trainers", arguments.plan.ps_trainers,
-                  "Parameter Server mode: number of trainers on each machine (default 1)")
-      ->check(CLI::Range(1, 99));
-  app->add_flag("--per-node", arguments.run.fleet.per_node,
-                "Train only this machine's share, when srun starts assay on every machine; rank 0 "
-                "does the rest");
-  app->add_option("--machines", arguments.machines,
-                  "Addresses, the first machine's first, instead of those that the file's gpu_list "
-                  "names (those of a Slurm allocation)");
-  add_fleet_options(*app, arguments.run.fleet, arguments.join, arguments.lost);
-  add_remote_options(*app, arguments.run.fleet);
+  add_machines(*app, arguments);
   return app;
 }
 
