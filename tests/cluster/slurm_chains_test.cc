@@ -22,7 +22,7 @@ echo "begin $model $stage $SLURMD_NODENAME" >> ran.txt
 for word in "$@"; do case $word in --out=*) out=${word#--out=} ;; esac; done
 if [ "$model $stage" = "m5 export" ]; then until [ -e go ]; do sleep 0.1; done; fi
 case $stage in
-  train) mkdir -p "$out" && echo w > "$out/last.w" ;;
+  train) echo "loss: 0.5"; mkdir -p "$out" && echo w > "$out/last.w" ;;
   export) mkdir -p "$out" && echo w > "$out/inference.pdmodel" ;;
 esac
 echo "end $model $stage" >> ran.txt
