@@ -1,0 +1,219 @@
+#include "timeline/analysis/flops.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "timeline/cpu_work.h"
+
+namespace assay::timeline {
+namespace {
+
+constexpr double kNanosTera = 1e3;  // operations by nanosecond in a TFLOP/s
+
+// Operators call operators. Chooses the outermost one with known operations, but the operators that
+// a composite one calls before itself.
+class Outermost {
+ public:
+  explicit Outermost(const Trace& trace) : trace_(trace) {
+    std::vector<OperatorCall> calls = trace.operator_calls;
+    std::ranges::stable_sort(calls, [](const OperatorCall& a, const OperatorCall& b) {
+      return std::tie(a.track, a.begin, b.end) < std::tie(b.track, b.begin, a.end);
+    });
+    for (const OperatorCall& call : calls) take(call);
+    settle();
+  }
+
+  std::vector<OperatorCall> chosen;   // by track and time; none overlaps another
+  std::vector<OperatorCall> unknown;  // their operations are not known
+
+ private:
+  const OperatorKind& kind_of(const OperatorCall& call) const {
+    return trace_.operator_kinds[call.kind];
+  }
+  void take(const OperatorCall& call) {
+    const auto within = [&](const OperatorCall& other) {
+      return call.track == other.track && call.begin < other.end;
+    };
+    const OperatorKind& kind = kind_of(call);
+    if (last_ && within(*last_)) return;
+    if (waiting_ && within(*waiting_)) {
+      if (kind.flop < 0) return;
+      waiting_.reset();
+    }
+    settle();
+    if (kind.flop < 0 || kind.composite) {
+      waiting_ = call;
+    } else {
+      chosen.push_back(call);
+      last_ = call;
+    }
+  }
+  void settle() {
+    if (waiting_) (kind_of(*waiting_).flop < 0 ? unknown : chosen).push_back(*waiting_);
+    waiting_.reset();
+  }
+
+  const Trace& trace_;
+  std::optional<OperatorCall> last_;     // chosen
+  std::optional<OperatorCall> waiting_;  // for what it calls
+};
+
+// The time of each call: of the kernels launched within it.
+struct Times {
+  std::vector<Nanos> of_call;
+  std::vector<bool> tf32;  // by kind of operator: its kernels round fp32 to tf32
+};
+
+bool names_tf32(std::string_view kernel) {
+  return kernel.find("tf32") != std::string_view::npos ||
+         kernel.find("s1688gemm") != std::string_view::npos;
+}
+
+Times times_of(const Trace& trace, const std::vector<OperatorCall>& calls, FlopReport& report) {
+  Times times{std::vector<Nanos>(calls.size()), std::vector<bool>(trace.operator_kinds.size())};
+  std::set<std::uint32_t> with_gpu;
+  for (const Track& track : trace.tracks) {
+    if (track.gpu && !is_cpu(track.label)) with_gpu.insert(track.source);
+  }
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (with_gpu.contains(trace.tracks[calls[i].track].source)) continue;
+    times.of_call[i] = calls[i].end - calls[i].begin;
+    report.kernel_time += times.of_call[i];
+  }
+  for (const Slice& slice : trace.slices) {
+    const Track& track = trace.tracks[slice.track];
+    if (!track.gpu || track.jobs || !is_gpu_work(slice.kind) || is_cpu(track.label)) continue;
+    report.kernel_time += slice.end - slice.begin;
+    const Launch* const launch = trace.launch_of(slice);
+    if (launch == nullptr) continue;
+    const auto after = std::ranges::partition_point(calls, [&](const OperatorCall& call) {
+      return std::tie(call.track, call.begin) <= std::tie(launch->track, launch->begin);
+    });
+    if (after == calls.begin()) continue;
+    const auto call = std::prev(after);
+    if (call->track != launch->track || launch->begin >= call->end) continue;
+    times.of_call[static_cast<std::size_t>(call - calls.begin())] += slice.end - slice.begin;
+    if (names_tf32(trace.strings.text(slice.name))) times.tf32[call->kind] = true;
+  }
+  return times;
+}
+
+// Finds the step of a process at a time, as an index into Analysis::steps.
+class StepsAt {
+ public:
+  StepsAt(const Trace& trace, const Analysis& analysis) : steps_(analysis.steps) {
+    for (const RankStep& mark : trace.rank_steps) marks_[mark.source].push_back(mark.step);
+    whole_ = trace.steps.empty() && steps_.size() == 1;
+  }
+  std::size_t at(std::uint32_t source, Nanos time) const {
+    if (whole_) return 0;
+    const auto marks = marks_.find(source);
+    for (const Step& step : marks == marks_.end() ? steps_ : marks->second) {
+      if (time < step.begin || time >= step.end) continue;
+      const auto found = std::ranges::find(steps_, step.number, &Step::number);
+      return static_cast<std::size_t>(found - steps_.begin());
+    }
+    return steps_.size();
+  }
+
+ private:
+  const std::vector<Step>& steps_;
+  std::map<std::uint32_t, std::vector<Step>> marks_;
+  bool whole_ = false;  // the trace has no steps
+};
+
+double share(double part, double whole) { return part > 0 && whole > 0 ? part / whole : 0; }
+
+}  // namespace
+
+double OperatorRow::tflops() const {
+  return share(flop * static_cast<double>(calls), static_cast<double>(total)) / kNanosTera;
+}
+double OperatorRow::mfu() const { return share(ideal, static_cast<double>(total)); }
+double OperatorRow::roof() const {
+  if (bytes <= 0 || peak.tflops <= 0 || peak.gbps <= 0) return 0;
+  return share(tflops(), std::min(peak.tflops, flop / bytes * peak.gbps / kNanosTera));
+}
+double StepFlops::tflops() const { return share(flop, time) / kNanosTera; }
+double StepFlops::mfu() const { return share(ideal, time); }
+
+StepFlops FlopReport::all_steps() const {
+  StepFlops all;
+  bool known = true;
+  for (const StepFlops& step : steps) {
+    all.flop += step.flop;
+    all.time += step.time;
+    all.ideal += step.ideal;
+    known &= step.ideal > 0 || step.flop == 0;
+  }
+  if (!known) all.ideal = 0;
+  return all;
+}
+
+FlopReport flops_of(const Trace& trace, const Analysis& analysis, double given_peak) {
+  FlopReport report;
+  report.given_peak = given_peak;
+  const Outermost outermost(trace);
+  std::set<std::string> unknown;
+  for (const OperatorCall& call : outermost.unknown) {
+    unknown.emplace(trace.strings.text(trace.operator_kinds[call.kind].name));
+  }
+  report.without_shapes = outermost.unknown.size();
+  report.without_shapes_names.assign(unknown.begin(), unknown.end());
+  const std::vector<OperatorCall>& calls = outermost.chosen;
+  const Times times = times_of(trace, calls, report);
+  for (std::size_t i = 0; i < analysis.steps.size(); ++i) {
+    const double time =
+        static_cast<double>(analysis.lengths[i]) * static_cast<double>(analysis.devices.size());
+    report.steps.push_back({.number = analysis.steps[i].number, .time = time});
+  }
+  const StepsAt steps(trace, analysis);
+  std::map<std::tuple<StringId, std::string, StringId>, OperatorRow> rows;
+  std::set<std::size_t> without_peak;  // steps
+  std::set<const OperatorRow*> rows_without_peak;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (times.of_call[i] == 0) {
+      ++report.without_kernels;
+      continue;
+    }
+    const OperatorKind& kind = trace.operator_kinds[calls[i].kind];
+    const std::uint32_t source = trace.tracks[calls[i].track].source;
+    std::string dtype(trace.strings.text(kind.dtype));
+    if (dtype == "fp32" && times.tf32[calls[i].kind]) dtype = "tf32";
+    const std::string& device = trace.sources[source].device;
+    Peak peak = peak_of(device, dtype);
+    if (given_peak > 0) peak.tflops = given_peak;
+    const double ideal = peak.tflops > 0 ? kind.flop / peak.tflops / kNanosTera : 0;
+    OperatorRow& row = rows[{kind.name, dtype, kind.shapes}];
+    if (row.calls == 0) {
+      row = {.name = std::string(trace.strings.text(kind.name)),
+             .dtype = dtype,
+             .shapes = std::string(trace.strings.text(kind.shapes)),
+             .flop = kind.flop,
+             .bytes = kind.bytes,
+             .peak = peak};
+      if (report.device.empty()) report.device = device;
+    }
+    ++row.calls;
+    row.total += times.of_call[i];
+    row.ideal += ideal;
+    if (ideal == 0) rows_without_peak.insert(&row);
+    const std::size_t at = steps.at(source, calls[i].begin);
+    if (at >= report.steps.size()) continue;
+    report.steps[at].flop += kind.flop;
+    report.steps[at].ideal += ideal;
+    if (ideal == 0) without_peak.insert(at);
+  }
+  for (const std::size_t at : without_peak) report.steps[at].ideal = 0;
+  for (auto& [key, row] : rows) {
+    if (rows_without_peak.contains(&row)) row.ideal = 0;
+    report.rows.push_back(row);
+  }
+  std::ranges::stable_sort(report.rows, std::greater{}, &OperatorRow::total);
+  return report;
+}
+
+}  // namespace assay::timeline
