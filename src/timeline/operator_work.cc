@@ -74,10 +74,17 @@ const std::string& value_at(const OperatorInputs& inputs, std::size_t place) {
   return place < inputs.values.size() ? inputs.values[place] : kUnknown;
 }
 
-// "True"; "1" and "2" are kinds of causal masks.
-bool is_causal(const OperatorFormula& formula, const OperatorInputs& inputs) {
-  const std::string& value = value_at(inputs, formula.causal);
-  return formula.causal > 0 && (value == "True" || value == "1" || value == "2");
+// How many keys all queries of a head see. A causal mask begins at the first query and key ("True",
+// or kind "1"), or ends at the last ones ("2").
+double visible(const OperatorFormula& formula, const OperatorInputs& inputs, std::int64_t queries,
+               std::int64_t keys) {
+  const auto k = static_cast<double>(keys);
+  const auto q = static_cast<double>(queries);
+  const double less = std::min(q, k);
+  const std::string& mask = value_at(inputs, formula.causal);
+  if (formula.causal > 0 && mask == "2") return less * k - less * less / 2;
+  const bool causal = formula.causal > 0 && (mask == "True" || mask == "1");
+  return causal ? less * less / 2 + (q - less) * k : q * k;
 }
 
 // The numbers of "[2, 2]".
@@ -196,18 +203,22 @@ std::optional<Cost> attention_cost(const OperatorFormula& formula, Tensors tenso
   const Shape& q = tensors[backward ? 1 : 0];
   const Shape& k = tensors[backward ? 2 : 1];
   const Shape& v = tensors[backward ? 3 : 2];
-  // Packed sequences have three sizes; their lengths are not recorded.
+  // The lengths of packed sequences are not recorded.
+  const std::size_t offsets = backward ? 6 : 4;
+  if (!formula.heads_second && inputs.shapes.size() > offsets && !inputs.shapes[offsets].empty()) {
+    return std::nullopt;
+  }
   if (q.size() != 4 || k.size() != 4 || v.size() != 4 || q[3] != k[3]) return std::nullopt;
   const std::size_t sequence = formula.heads_second ? 2 : 1;
-  const double scores = product(std::array{q[0], q[1], q[2], k[sequence]});
+  const double heads = static_cast<double>(q[0]) * static_cast<double>(q[3 - sequence]);
+  const double scores = heads * visible(formula, inputs, q[sequence], k[sequence]);
   const auto size = static_cast<double>(q[3]);
   const auto value_size = static_cast<double>(v[3]);
-  const double out = product(q) / std::max(size, 1.0) * value_size;
-  const double inputs_read = product(q) + product(k) + product(v);
-  const double part = is_causal(formula, inputs) ? 0.5 : 1;
-  if (!backward) return Cost{part * 2 * scores * (size + value_size), inputs_read, out};
+  const double out = heads * static_cast<double>(q[sequence]) * value_size;
+  const double read = product(q) + product(k) + product(v);
+  if (!backward) return Cost{2 * scores * (size + value_size), read, out};
   // The scores again, then the gradients of the scores, v, q and k.
-  return Cost{part * 2 * scores * (3 * size + 2 * value_size), inputs_read + 2 * out, inputs_read};
+  return Cost{2 * scores * (3 * size + 2 * value_size), read + 2 * out, read};
 }
 
 std::optional<Cost> elements_of(const OperatorFormula& formula, Tensors tensors,

@@ -2,8 +2,8 @@
 
 // Floating-point operations and memory traffic of PyTorch's operators, from the shapes of their
 // arguments. Formulas as in torch/utils/flop_counter.py: a multiply-add is two operations, the
-// backward of a product is two products. Unlike there, causal attention counts half, and the
-// weight's gradient of a grouped convolution counts its own groups only.
+// backward of a product is two products. Unlike there, causal attention counts what is seen, and
+// the weight's gradient of a grouped convolution counts its own groups only.
 
 #include <cstdint>
 #include <optional>

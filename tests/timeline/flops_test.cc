@@ -82,12 +82,17 @@ TEST(OperatorCosts, OfConvolutions) {
   }
 }
 
-// 2 x 4 heads, 8 queries and 32 keys of size 16, values of size 16 or 6.
+// 2 x 4 heads, 8 queries and 32 keys of size 16, values of size 16 or 6. A causal mask leaves half
+// of equal lengths; of 8 queries, the first sees one key, or the last sees all of them.
 TEST(OperatorCosts, OfAttention) {
   const Shape q{2, 4, 8, 16};
   const Shape k{2, 4, 32, 16};
   const Shape small{2, 4, 32, 6};
+  const Shape q_flash{2, 8, 4, 16};
+  const Shape k_flash{2, 32, 4, 16};
+  const Shape packed{64, 4, 16};
   const double scores = 2.0 * 2 * 4 * 8 * 32 * 16;
+  const double square = 2.0 * 2 * 4 * 32 * 32 * 16;
   const double out = 2.0 * 2 * 4 * 8 * 32 * 6;
   const auto causal = [](std::size_t place, const char* value) {
     std::vector<std::string> values(place + 2);
@@ -99,26 +104,26 @@ TEST(OperatorCosts, OfAttention) {
   const std::string efficient = sdpa + "efficient_attention";
   const std::string flash_back = flash + "_backward";
   const std::string efficient_back = efficient + "_backward";
+  const char* const inner = "aten::_flash_attention_forward";
+  const char* const inner_efficient = "aten::_efficient_attention_forward";
   for (const Known& known : {
            Known{flash.c_str(), {q, k, k}, causal(4, "False"), 2 * scores},
-           Known{flash.c_str(), {q, k, k}, causal(4, "True"), scores},
+           Known{flash.c_str(), {k, k, k}, causal(4, "True"), square},
+           Known{flash.c_str(), {q, k, k}, causal(4, "True"), 2 * scores / 8},
+           Known{flash.c_str(), {k, q, q}, causal(4, "True"), 2 * scores * 7 / 8},
            Known{flash.c_str(), {q, {2, 2, 32, 16}, {2, 2, 32, 16}}, {}, 2 * scores},
            Known{efficient.c_str(), {q, k, small}, causal(6, "False"), scores + out},
-           Known{efficient.c_str(), {q, k, small}, causal(6, "True"), (scores + out) / 2},
+           Known{efficient.c_str(), {k, k, k}, causal(6, "True"), square},
            Known{flash_back.c_str(), {q, q, k, k}, causal(11, "False"), 5 * scores},
-           Known{flash_back.c_str(), {q, q, k, k}, causal(11, "True"), 2.5 * scores},
+           Known{flash_back.c_str(), {k, k, k, k}, causal(11, "True"), 2.5 * square},
            Known{efficient_back.c_str(), {q, q, k, small}, {}, 3 * scores + 2 * out},
-           Known{"aten::_flash_attention_forward",
-                 {{2, 8, 4, 16}, {2, 32, 4, 16}, {2, 32, 4, 16}},
-                 causal(8, "True"),
-                 scores},
-           Known{"aten::_flash_attention_forward", {{64, 4, 16}, {64, 4, 16}, {64, 4, 16}}, {}, -1},
-           Known{"aten::_efficient_attention_forward",
-                 {{2, 8, 4, 16}, {2, 32, 4, 16}, {2, 32, 4, 16}},
-                 causal(9, "1"),
-                 scores},
+           Known{inner, {q_flash, k_flash, k_flash}, causal(8, "False"), 2 * scores},
+           Known{inner, {packed, packed, packed}, {}, -1},
+           Known{inner_efficient, {q_flash, k_flash, k_flash}, causal(9, "1"), 2 * scores / 8},
+           Known{inner_efficient, {q_flash, k_flash, k_flash}, causal(9, "2"), 2 * scores * 7 / 8},
+           Known{inner_efficient, {q_flash, k_flash, k_flash, {}, {9}}, {}, -1},
        }) {
-    EXPECT_EQ(flop_of(known), known.flop) << known.name;
+    EXPECT_EQ(flop_of(known), known.flop) << known.name << known.values.size();
   }
 }
 
@@ -170,7 +175,8 @@ TEST_F(TheInsights, OperationsByOperatorAndStep) {
   EXPECT_EQ(report.without_shapes, 1U);
   EXPECT_THAT(report.without_shapes_names, ElementsAre("aten::bmm"));
   EXPECT_EQ(report.without_kernels, 1U);
-  EXPECT_THAT(flop_table(report), HasSubstr("peak: NVIDIA H200, dense: bf16 989.4 TFLOP/s"));
+  EXPECT_THAT(flop_table(report), HasSubstr("(peak: NVIDIA H200, dense, bf16 989.4 TFLOP/s"));
+  EXPECT_THAT(flop_table(report), HasSubstr("MFU: at least 0.00"));
   EXPECT_THAT(flop_table(report), HasSubstr("1 calls that launched no kernel"));
 }
 

@@ -13,8 +13,8 @@ namespace {
 
 constexpr double kNanosTera = 1e3;  // operations by nanosecond in a TFLOP/s
 
-// Operators call operators. Chooses the outermost one with known operations, but the operators that
-// a composite one calls before itself.
+// Operators call operators. Chooses the outermost one whose operations are known; instead of a
+// composite one, those that it calls.
 class Outermost {
  public:
   explicit Outermost(const Trace& trace) : trace_(trace) {
@@ -104,25 +104,29 @@ Times times_of(const Trace& trace, const std::vector<OperatorCall>& calls, FlopR
 // Finds the step of a process at a time, as an index into Analysis::steps.
 class StepsAt {
  public:
-  StepsAt(const Trace& trace, const Analysis& analysis) : steps_(analysis.steps) {
-    for (const RankStep& mark : trace.rank_steps) marks_[mark.source].push_back(mark.step);
-    whole_ = trace.steps.empty() && steps_.size() == 1;
+  StepsAt(const Trace& trace, const Analysis& analysis)
+      : count_(analysis.steps.size()), whole_(trace.steps.empty() && count_ == 1) {
+    std::map<std::int64_t, std::size_t> index;
+    for (std::size_t i = 0; i < count_; ++i) index[analysis.steps[i].number] = i;
+    for (const RankStep& mark : trace.rank_steps) {
+      const auto at = index.find(mark.step.number);
+      if (at == index.end()) continue;
+      marks_[{mark.source, mark.step.begin}] = {mark.step.end, at->second};
+    }
   }
+  // The number of steps: in none.
   std::size_t at(std::uint32_t source, Nanos time) const {
     if (whole_) return 0;
-    const auto marks = marks_.find(source);
-    for (const Step& step : marks == marks_.end() ? steps_ : marks->second) {
-      if (time < step.begin || time >= step.end) continue;
-      const auto found = std::ranges::find(steps_, step.number, &Step::number);
-      return static_cast<std::size_t>(found - steps_.begin());
-    }
-    return steps_.size();
+    const auto after = marks_.upper_bound({source, time});
+    if (after == marks_.begin()) return count_;
+    const auto& [begin, end] = *std::prev(after);
+    return begin.first == source && time < end.first ? end.second : count_;
   }
 
  private:
-  const std::vector<Step>& steps_;
-  std::map<std::uint32_t, std::vector<Step>> marks_;
-  bool whole_ = false;  // the trace has no steps
+  std::size_t count_;
+  bool whole_;  // the trace has no steps
+  std::map<std::pair<std::uint32_t, Nanos>, std::pair<Nanos, std::size_t>> marks_;
 };
 
 double share(double part, double whole) { return part > 0 && whole > 0 ? part / whole : 0; }

@@ -38,13 +38,13 @@ std::string rows_text(const FlopReport& report) {
 }
 
 std::string peaks_text(const FlopReport& report) {
-  if (report.given_peak > 0) return fmt::format("--peak {:g} TFLOP/s", report.given_peak);
+  if (report.given_peak > 0) return fmt::format("{:g} TFLOP/s, given", report.given_peak);
   std::map<std::string, double> peaks;
   for (const OperatorRow& row : report.rows) {
     if (row.peak.tflops > 0) peaks[row.dtype] = row.peak.tflops;
   }
-  std::string text = report.device + ", dense:";
-  for (const auto& [dtype, tflops] : peaks) text += fmt::format(" {} {:g} TFLOP/s", dtype, tflops);
+  std::string text = report.device + ", dense";
+  for (const auto& [dtype, tflops] : peaks) text += fmt::format(", {} {:g} TFLOP/s", dtype, tflops);
   return text;
 }
 
@@ -55,7 +55,7 @@ std::string steps_text(const FlopReport& report) {
   Nanos total = 0;
   for (const OperatorRow& row : report.rows) total += row.total;
   std::string text = fmt::format(
-      "steps: {:.4g} TFLOP/s a device; the operators above take {:.1f}% of the kernels' time\n",
+      "steps: {:.4g} TFLOP/s a device; operators with shapes take {:.1f}% of the kernels' time\n",
       all.tflops(), 100 * static_cast<double>(total) / static_cast<double>(report.kernel_time));
   if (all.mfu() <= 0) {
     return text + fmt::format("MFU: the peak of {} is not known for all types: give --peak\n",
@@ -63,7 +63,8 @@ std::string steps_text(const FlopReport& report) {
   }
   const auto [low, high] = std::ranges::minmax_element(
       report.steps, {}, [](const StepFlops& step) { return step.mfu(); });
-  text += fmt::format("MFU: {:.2f}%", 100 * all.mfu());
+  text +=
+      fmt::format("MFU: {}{:.2f}%", report.without_shapes > 0 ? "at least " : "", 100 * all.mfu());
   if (report.steps.size() > 1) {
     text += fmt::format(", from {:.2f}% (step {}) to {:.2f}% (step {})", 100 * low->mfu(),
                         low->number, 100 * high->mfu(), high->number);

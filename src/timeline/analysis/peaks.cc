@@ -16,7 +16,7 @@ struct DataSheet {
 // fp32; tf32 where a kernel's name says so. The data sheets' figures with sparsity are halved.
 // V100 SXM2: nvidia.com "V100 data sheet" (2020). A100 SXM: "A100 data sheet" (2021). H100 SXM:
 // "H100 data sheet" (2023), exact figures of "H100 Tensor Core GPU Architecture" V1.04. H200:
-// "H200 data sheet" (2024). B200: "DGX B200 data sheet" (2024), by GPU. MI300X: amd.com
+// "H200 data sheet" (2024). B200: "HGX B200 data sheet" (2024), by GPU. MI300X: amd.com
 // "Instinct MI300X data sheet" (2023), with matrix cores.
 constexpr std::array<DataSheet, 7> kDevices{{
     {"V100", "PCIE", 900, 7.8, 15.7, 0, 125, 0},
