@@ -1,6 +1,8 @@
 #include "timeline/analysis/flops.h"
 
 #include <algorithm>
+#include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -146,77 +148,79 @@ double StepFlops::mfu() const { return share(ideal, time); }
 
 StepFlops FlopReport::all_steps() const {
   StepFlops all;
-  bool known = true;
   for (const StepFlops& step : steps) {
     all.flop += step.flop;
     all.time += step.time;
     all.ideal += step.ideal;
-    known &= step.ideal > 0 || step.flop == 0;
   }
-  if (!known) all.ideal = 0;
   return all;
 }
 
-FlopReport flops_of(const Trace& trace, const Analysis& analysis, double given_peak) {
-  FlopReport report;
-  report.given_peak = given_peak;
-  const Outermost outermost(trace);
-  std::set<std::string> unknown;
-  for (const OperatorCall& call : outermost.unknown) {
-    unknown.emplace(trace.strings.text(trace.operator_kinds[call.kind].name));
+namespace {
+
+void add_unknown(const Trace& trace, const std::vector<OperatorCall>& calls, FlopReport& report) {
+  std::set<std::string> names;
+  for (const OperatorCall& call : calls) {
+    names.emplace(trace.strings.text(trace.operator_kinds[call.kind].name));
   }
-  report.without_shapes = outermost.unknown.size();
-  report.without_shapes_names.assign(unknown.begin(), unknown.end());
-  const std::vector<OperatorCall>& calls = outermost.chosen;
+  report.without_shapes = calls.size();
+  report.without_shapes_names.assign(names.begin(), names.end());
+}
+
+// The row of a call, but its sums.
+OperatorRow row_of(const Trace& trace, const OperatorCall& call, bool tf32, double given_peak) {
+  const OperatorKind& kind = trace.operator_kinds[call.kind];
+  OperatorRow row{.name = std::string(trace.strings.text(kind.name)),
+                  .dtype = std::string(trace.strings.text(kind.dtype)),
+                  .shapes = std::string(trace.strings.text(kind.shapes)),
+                  .flop = kind.flop,
+                  .bytes = kind.bytes};
+  if (row.dtype == "fp32" && tf32) row.dtype = "tf32";
+  row.peak = peak_of(trace.sources[trace.tracks[call.track].source].device, row.dtype);
+  if (given_peak > 0) row.peak.tflops = given_peak;
+  return row;
+}
+
+void add_calls(const Trace& trace, const std::vector<OperatorCall>& calls, const StepsAt& steps,
+               FlopReport& report) {
   const Times times = times_of(trace, calls, report);
-  for (std::size_t i = 0; i < analysis.steps.size(); ++i) {
-    const double time =
-        static_cast<double>(analysis.lengths[i]) * static_cast<double>(analysis.devices.size());
-    report.steps.push_back({.number = analysis.steps[i].number, .time = time});
-  }
-  const StepsAt steps(trace, analysis);
-  std::map<std::tuple<StringId, std::string, StringId>, OperatorRow> rows;
-  std::set<std::size_t> without_peak;  // steps
-  std::set<const OperatorRow*> rows_without_peak;
+  std::map<std::tuple<std::string, std::string, std::string>, OperatorRow> rows;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     if (times.of_call[i] == 0) {
       ++report.without_kernels;
       continue;
     }
-    const OperatorKind& kind = trace.operator_kinds[calls[i].kind];
+    const OperatorRow one = row_of(trace, calls[i], times.tf32[calls[i].kind], report.given_peak);
+    const double ideal = one.peak.tflops > 0 ? one.flop / one.peak.tflops / kNanosTera
+                                             : std::numeric_limits<double>::quiet_NaN();
     const std::uint32_t source = trace.tracks[calls[i].track].source;
-    std::string dtype(trace.strings.text(kind.dtype));
-    if (dtype == "fp32" && times.tf32[calls[i].kind]) dtype = "tf32";
-    const std::string& device = trace.sources[source].device;
-    Peak peak = peak_of(device, dtype);
-    if (given_peak > 0) peak.tflops = given_peak;
-    const double ideal = peak.tflops > 0 ? kind.flop / peak.tflops / kNanosTera : 0;
-    OperatorRow& row = rows[{kind.name, dtype, kind.shapes}];
-    if (row.calls == 0) {
-      row = {.name = std::string(trace.strings.text(kind.name)),
-             .dtype = dtype,
-             .shapes = std::string(trace.strings.text(kind.shapes)),
-             .flop = kind.flop,
-             .bytes = kind.bytes,
-             .peak = peak};
-      if (report.device.empty()) report.device = device;
-    }
+    if (report.device.empty()) report.device = trace.sources[source].device;
+    OperatorRow& row = rows.try_emplace({one.name, one.dtype, one.shapes}, one).first->second;
     ++row.calls;
     row.total += times.of_call[i];
     row.ideal += ideal;
-    if (ideal == 0) rows_without_peak.insert(&row);
-    const std::size_t at = steps.at(source, calls[i].begin);
-    if (at >= report.steps.size()) continue;
-    report.steps[at].flop += kind.flop;
-    report.steps[at].ideal += ideal;
-    if (ideal == 0) without_peak.insert(at);
+    if (const std::size_t at = steps.at(source, calls[i].begin); at < report.steps.size()) {
+      report.steps[at].flop += one.flop;
+      report.steps[at].ideal += ideal;
+    }
   }
-  for (const std::size_t at : without_peak) report.steps[at].ideal = 0;
-  for (auto& [key, row] : rows) {
-    if (rows_without_peak.contains(&row)) row.ideal = 0;
-    report.rows.push_back(row);
-  }
+  for (auto& [key, row] : rows) report.rows.push_back(std::move(row));
   std::ranges::stable_sort(report.rows, std::greater{}, &OperatorRow::total);
+}
+
+}  // namespace
+
+FlopReport flops_of(const Trace& trace, const Analysis& analysis, double given_peak) {
+  FlopReport report;
+  report.given_peak = given_peak;
+  for (std::size_t i = 0; i < analysis.steps.size(); ++i) {
+    const double time =
+        static_cast<double>(analysis.lengths[i]) * static_cast<double>(analysis.devices.size());
+    report.steps.push_back({.number = analysis.steps[i].number, .time = time});
+  }
+  const Outermost outermost(trace);
+  add_unknown(trace, outermost.unknown, report);
+  add_calls(trace, outermost.chosen, StepsAt(trace, analysis), report);
   return report;
 }
 

@@ -21,8 +21,8 @@ struct OperatorRow {
   double flop = 0;   // of one call
   double bytes = 0;  // of one call; 0: unknown
   Nanos total = 0;   // of its kernels; on a CPU, of itself
-  double ideal = 0;  // nanoseconds at the peak; 0: the peak is not known
-  Peak peak;         // of the first GPU
+  double ideal = 0;  // nanoseconds at the peak; NaN: the peak is not known
+  Peak peak = {};    // of the first GPU
 
   double tflops() const;
   double mfu() const;   // 0: unknown
