@@ -181,12 +181,18 @@ TEST_F(TheInsights, OperationsByOperatorAndStep) {
 }
 
 TEST_F(TheInsights, OperationsOfSeveralRanks) {
-  load({two_steps(0), two_steps(1)});
+  RankTrace other(1);
+  other.device("NVIDIA H200").range("ProfilerStep#1", 0, 100).range("ProfilerStep#2", 100, 200);
+  other.event(call("aten::mm", 10, 30, R"("Input Dims":[[2,3],[3,4]],)" + kBf16));
+  other.kernel("gemm", 15, 15, 20);
+  load({two_steps(0), other});
   const FlopReport& report = insights_.flops;
-  ASSERT_EQ(report.rows.size(), 2U);
-  EXPECT_EQ(report.rows[0].calls, 2U);
-  EXPECT_EQ(report.steps[0].flop, 2 * kFlop);
-  EXPECT_NEAR(report.steps[0].tflops(), kFlop / 100e-6 / 1e12, 1e-9);  // of one GPU
+  ASSERT_EQ(report.rows.size(), 3U);
+  EXPECT_EQ(report.rows[0].flop, kFlop);
+  EXPECT_EQ(report.rows[2].shapes, "2x3, 3x4");
+  EXPECT_EQ(report.rows[2].flop, 2 * 2 * 3 * 4);
+  EXPECT_EQ(report.steps[0].flop, kFlop + 48);
+  EXPECT_NEAR(report.steps[0].tflops(), (kFlop + 48) / 2 / 100e-6 / 1e12, 1e-9);  // of one GPU
 }
 
 TEST_F(TheInsights, PeakOfTheUserOrUnknown) {
