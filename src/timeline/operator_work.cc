@@ -13,6 +13,10 @@ namespace {
 
 using Family = OperatorFormula::Family;
 
+// A damaged trace may hold any numbers.
+constexpr std::int64_t kMaxSize = std::int64_t{1} << 40U;
+constexpr std::int64_t kMaxStep = std::int64_t{1} << 20U;
+
 constexpr std::array<OperatorFormula, 29> kFormulas{{
     {"aten::mm", Family::product},
     {"aten::bmm", Family::product},
@@ -149,7 +153,7 @@ std::optional<Shape> convolved(const Shape& x, const Shape& w, const OperatorInp
                              numbers_in(value_at(inputs, 5))};
   for (Shape& list : lists) {
     if (list.size() == 1) list.resize(dims, list.front());
-    if (list.size() != dims) return std::nullopt;
+    if (list.size() != dims || std::ranges::max(list) > kMaxStep) return std::nullopt;
   }
   const auto& [stride, padding, dilation] = lists;
   Shape out;
@@ -180,7 +184,7 @@ std::optional<Cost> convolution_cost(Tensors tensors, const OperatorInputs& inpu
   const auto out = convolved(x, w, inputs);
   if (!out || transposed.empty()) return std::nullopt;
   return Cost{convolution_flop(*out, w, x[0]), product(x) + product(w),
-              product(*out) * static_cast<double>(x[0] * w[0])};
+              product(*out) * static_cast<double>(x[0]) * static_cast<double>(w[0])};
 }
 
 std::optional<Cost> convolution_backward_cost(Tensors tensors, const OperatorInputs& inputs) {
@@ -263,7 +267,8 @@ std::optional<OperatorCost> cost_of(const OperatorFormula& formula, const Operat
   if (inputs.shapes.size() < formula.first + count) return std::nullopt;
   const Tensors tensors = Tensors(inputs.shapes).subspan(formula.first, count);
   for (const Shape& tensor : tensors) {
-    if (std::ranges::any_of(tensor, [](std::int64_t size) { return size < 0; })) {
+    if (std::ranges::any_of(tensor,
+                            [](std::int64_t size) { return size < 0 || size > kMaxSize; })) {
       return std::nullopt;
     }
   }

@@ -73,6 +73,8 @@ TEST(OperatorCosts, OfConvolutions) {
                  {"", "", "", "[2, 2]", "[1, 1]", "[1, 1]", "True", "[0, 0]", "1"},
                  2.0 * 2 * (8 * 8) * 3 * 4 * (3 * 3)},
            Known{"aten::convolution", {x, w, {4}}, {}, -1},
+           Known{"aten::convolution", {x, w}, forward("[2]", "[4611686018427387904]", "[1]"), -1},
+           Known{"aten::convolution", {{1LL << 62, 3, 8, 8}, w}, forward("[2]", "[1]", "[1]"), -1},
            Known{
                "aten::convolution_backward", {y, x, w}, backward("[True, True, False]"), 2 * once},
            Known{"aten::convolution_backward", {y, x, w}, backward("[False, True, True]"), once},
