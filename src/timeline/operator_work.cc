@@ -153,7 +153,9 @@ std::optional<Shape> convolved(const Shape& x, const Shape& w, const OperatorInp
                              numbers_in(value_at(inputs, 5))};
   for (Shape& list : lists) {
     if (list.size() == 1) list.resize(dims, list.front());
-    if (list.size() != dims || std::ranges::max(list) > kMaxStep) return std::nullopt;
+    if (list.size() != dims ||
+        std::ranges::any_of(list, [](std::int64_t one) { return one < 0 || one > kMaxStep; }))
+      return std::nullopt;
   }
   const auto& [stride, padding, dilation] = lists;
   Shape out;
