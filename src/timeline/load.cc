@@ -360,6 +360,16 @@ void append_unsorted(Trace& trace, Trace other) {
     range.collective += first_collective;
   }
   for (KernelCounters& counters : other.kernel_counters) counters.kernel = names(counters.kernel);
+  for (OperatorKind& kind : other.operator_kinds) {
+    for (StringId OperatorKind::*field :
+         {&OperatorKind::name, &OperatorKind::dtype, &OperatorKind::shapes}) {
+      kind.*field = names(kind.*field);
+    }
+  }
+  for (OperatorCall& call : other.operator_calls) {
+    call.track += first_track;
+    call.kind += static_cast<std::uint32_t>(trace.operator_kinds.size());
+  }
   for (Flow& flow : other.flows) {
     flow.track += first_track;
     flow.name = names(flow.name);
@@ -372,8 +382,8 @@ void append_unsorted(Trace& trace, Trace other) {
   const auto move_over = [&](auto... fields) { (extend(trace.*fields, other.*fields), ...); };
   move_over(&Trace::tracks, &Trace::slices, &Trace::sources, &Trace::rank_steps, &Trace::launches,
             &Trace::details, &Trace::collectives, &Trace::collective_ranges, &Trace::flows,
-            &Trace::memory, &Trace::kernel_counters, &Trace::flight, &Trace::args, &Trace::files,
-            &Trace::notes);
+            &Trace::memory, &Trace::operator_kinds, &Trace::operator_calls, &Trace::kernel_counters,
+            &Trace::flight, &Trace::args, &Trace::files, &Trace::notes);
 }
 
 // Adds the rank to the names of tracks and processes.

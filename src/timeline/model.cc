@@ -74,6 +74,7 @@ void Trace::shift(const std::vector<Nanos>& of_track, const std::vector<Nanos>& 
   for (Slice& slice : slices) move(slice, of_track[slice.track]);
   for (Launch& launch : launches) move(launch, of_track[launch.track]);
   for (CollectiveRange& range : collective_ranges) move(range, of_track[range.track]);
+  for (OperatorCall& call : operator_calls) move(call, of_track[call.track]);
   for (RankStep& mark : rank_steps) move(mark.step, of_source[mark.source]);
   for (Flow& flow : flows) flow.time += of_track[flow.track];
   for (MemoryPoint& point : memory) point.time += of_source[point.source];
@@ -87,6 +88,7 @@ void Trace::move_times(const std::function<Nanos(std::uint32_t, Nanos)>& clock) 
   for (Slice& slice : slices) move(slice, tracks[slice.track].source);
   for (Launch& launch : launches) move(launch, tracks[launch.track].source);
   for (CollectiveRange& range : collective_ranges) move(range, tracks[range.track].source);
+  for (OperatorCall& call : operator_calls) move(call, tracks[call.track].source);
   for (Flow& flow : flows) flow.time = clock(tracks[flow.track].source, flow.time);
   for (MemoryPoint& point : memory) point.time = clock(point.source, point.time);
   std::map<std::int64_t, Step> common;

@@ -138,6 +138,7 @@ struct ProcessGroup {
 struct Source {
   std::string path;
   std::string host;
+  std::string device = {};  // the name of its first GPU
   std::int32_t rank = kNone;
   std::int32_t world_size = kNone;
   std::int64_t pid = kNone;
@@ -184,6 +185,23 @@ struct Detail {
   std::uint32_t launch = kNoIndex;      // index into Trace::launches
   std::uint32_t collective = kNoIndex;  // index into Trace::collectives
   std::int64_t bytes = kNone;           // of a copy
+};
+
+// An operator with the same arguments: what one call computes.
+struct OperatorKind {
+  StringId name = 0;    // "aten::mm"
+  StringId dtype = 0;   // "bf16"
+  StringId shapes = 0;  // "64x128, 128x32"
+  double flop = kUnknown;
+  double bytes = 0;        // 0: unknown
+  bool composite = false;  // the operators that it calls count instead, if they are recorded
+  static constexpr double kUnknown = -1;
+};
+struct OperatorCall {
+  Nanos begin = 0;
+  Nanos end = 0;
+  std::uint32_t track = 0;
+  std::uint32_t kind = 0;  // index into Trace::operator_kinds
 };
 
 // Hardware counters of one kernel call.
@@ -276,6 +294,8 @@ struct Trace {
   std::vector<CollectiveRange> collective_ranges;
   std::vector<Flow> flows;
   std::vector<MemoryPoint> memory;
+  std::vector<OperatorKind> operator_kinds;
+  std::vector<OperatorCall> operator_calls;
   std::vector<KernelCounters> kernel_counters;
   std::vector<FlightEntry> flight;
   std::vector<Counter> counters;

@@ -61,10 +61,16 @@ class RankTrace {
         pid_, pid_, time, device_, allocated, reserved);
     return *this;
   }
-  std::string text() const { return text_ + "]}"; }
+  // The name of its GPU.
+  RankTrace& device(const std::string& name) {
+    end_ = fmt::format(R"(],"deviceProperties":[{{"id":0,"name":"{}"}}]}})", name);
+    return *this;
+  }
+  std::string text() const { return text_ + end_; }
 
  private:
   std::string text_;
+  std::string end_ = "]}";
   int pid_ = 0;
   int device_ = 0;
   int correlation_ = 0;

@@ -43,6 +43,7 @@ struct TimelineOptions {
   std::filesystem::path baseline;
   std::string fail_on;   // "slower=3%"
   std::size_t top = 10;  // ranks in a table
+  double peak = 0;       // TFLOP/s of a GPU; 0: of its data sheet
 };
 
 void add_input_options(CLI::App& app, TimelineOptions& options) {
@@ -180,7 +181,7 @@ Result<Analysed> analysed(const TimelineOptions& options) {
   ASSAY_TRY(Trace trace, load(options, options.out.empty()));
   Analysed result{std::move(trace), {}, {}};
   result.analysis = analyse(result.trace);
-  result.insights = insights_of(result.trace, result.analysis);
+  result.insights = insights_of(result.trace, result.analysis, options.peak);
   return result;
 }
 
@@ -303,6 +304,10 @@ Verb add_timeline_verb(CLI::App& parent) {
       ->add_option("--compare", options->baseline,
                    "Compare with an earlier trace, or folder of traces or logs")
       ->check(CLI::ExistingPath);
+  analyze
+      ->add_option("--peak", options->peak,
+                   "TFLOP/s that one GPU computes at most (default: its data sheet, by type)")
+      ->check(CLI::PositiveNumber);
   analyze->add_option("--top", options->top, "Ranks in a table that lists the slowest");
   analyze->add_option(
       "--fail-on", options->fail_on,

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "timeline/analysis/flops_report.h"
 #include "timeline/analysis/hang.h"
 #include "timeline/analysis/report_text.h"
 
@@ -354,6 +355,7 @@ ordered_json json_of(const Insights& insights) {
     if (row.flop >= 0) object["kernels"].back()["flop_per_call"] = row.flop;
     if (row.bytes >= 0) object["kernels"].back()["bytes_per_call"] = row.bytes;
   }
+  object["flops"] = flop_json(insights.flops);
   object["memory"] = ordered_json::array();
   for (const MemoryPeak& peak : insights.memory) {
     object["memory"].push_back({{"rank", peak.rank},
@@ -388,12 +390,13 @@ ordered_json json_of(const Insights& insights) {
 
 }  // namespace
 
-Insights insights_of(const Trace& trace, const Analysis& analysis) {
+Insights insights_of(const Trace& trace, const Analysis& analysis, double peak) {
   Insights insights;
   insights.quality = quality_of(trace, analysis);
   insights.collectives = collectives_of(trace);
   insights.culprits = culprits_of(trace, analysis, insights.collectives);
   insights.kernels = kernels_of(trace);
+  insights.flops = flops_of(trace, analysis, peak);
   insights.memory = memory_peaks(trace);
   insights.paths = critical_paths(trace, analysis, insights.collectives);
   insights.what_if = what_if(analysis);
@@ -412,7 +415,8 @@ std::string insights_table(const Insights& insights, std::size_t top) {
   return insights.hang + culprit_table(insights, top) + what_if_table(insights.what_if) +
          path_table(insights) + collective_table(insights.collectives) +
          straggler_table(insights.collectives, top) + kernel_table(insights.kernels) +
-         roofline_table(insights.kernels) + queue_table(insights) + memory_table(insights.memory);
+         roofline_table(insights.kernels) + flop_table(insights.flops) + queue_table(insights) +
+         memory_table(insights.memory);
 }
 
 std::string insights_members(const Insights& insights, bool calls) {

@@ -9,6 +9,7 @@
 #include "timeline/analysis/collectives.h"
 #include "timeline/analysis/critical_path.h"
 #include "timeline/analysis/culprits.h"
+#include "timeline/analysis/flops.h"
 #include "timeline/analysis/kernels.h"
 #include "timeline/analysis/memory.h"
 #include "timeline/analysis/quality.h"
@@ -21,6 +22,7 @@ struct Insights {
   CollectiveReport collectives;
   std::vector<Culprit> culprits;
   std::vector<KernelRow> kernels;
+  FlopReport flops;
   std::vector<MemoryPeak> memory;
   std::vector<CriticalPath> paths;  // by step
   WhatIf what_if;
@@ -28,7 +30,8 @@ struct Insights {
   std::string hang;  // hang_table()
 };
 
-Insights insights_of(const Trace& trace, const Analysis& analysis);
+// `peak`: TFLOP/s of a GPU; 0: of its data sheet.
+Insights insights_of(const Trace& trace, const Analysis& analysis, double peak = 0);
 
 // What a reader should know before any figure; empty for a trace without fault.
 std::string quality_table(const Quality& quality);

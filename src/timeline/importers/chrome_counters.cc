@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "timeline/importers/builder.h"
 
 namespace assay::timeline {
 namespace {
@@ -55,11 +56,12 @@ double number_in(std::string_view text) {
 
 bool counts_kernel(const ChromeEvent& event) { return event.category == "cuda_profiler_range"; }
 
-std::optional<KernelCounters> counters_in(const ChromeEvent& event, Strings& strings) {
+void add_counters(const ChromeEvent& event, Trace& trace) {
+  if (trace.kernel_counters.size() >= kMaxImportedSlices) return;
   KernelCounters counters;
   if (counts_kernel(event)) {
     const json args = parse_json(event.args_text);
-    if (!args.is_object()) return std::nullopt;
+    if (!args.is_object()) return;
     counters.flop = sum_of(args, kFlop);
     counters.bytes = sum_of(args, kBytes);
   } else {
@@ -68,9 +70,9 @@ std::optional<KernelCounters> counters_in(const ChromeEvent& event, Strings& str
     constexpr double kGiga = 1e9;
     if (counters.bytes > 0) counters.bytes *= kGiga;
   }
-  if (counters.flop < 0 && counters.bytes < 0) return std::nullopt;
-  counters.kernel = strings.intern_valid(event.name);
-  return counters;
+  if (counters.flop < 0 && counters.bytes < 0) return;
+  counters.kernel = trace.strings.intern_valid(event.name);
+  trace.kernel_counters.push_back(counters);
 }
 
 MemoryPoint memory_in(const ChromeEvent& event) {

@@ -4,8 +4,6 @@
 // profiler can run in place of recording kernels, or from the args that Inductor's analysis adds to
 // a kernel.
 
-#include <optional>
-
 #include "timeline/importers/chrome_events.h"
 #include "timeline/model.h"
 
@@ -15,8 +13,8 @@ namespace assay::timeline {
 // runs a kernel several times and gives all ranges the same length.
 bool counts_kernel(const ChromeEvent& event);
 
-// The counters in such an event or in a kernel's args, if any.
-std::optional<KernelCounters> counters_in(const ChromeEvent& event, Strings& strings);
+// Adds the counters in such an event or in a kernel's args, if any.
+void add_counters(const ChromeEvent& event, Trace& trace);
 
 // A memory event of PyTorch's or Paddle's allocator ("[memory]").
 MemoryPoint memory_in(const ChromeEvent& event);

@@ -18,7 +18,7 @@ struct ArgName {
   Arg arg;
 };
 // Writers and versions use different names for the same arg.
-constexpr std::array<ArgName, 35> kArgNames{{
+constexpr std::array<ArgName, 36> kArgNames{{
     {"name", Arg::name},
     {"device", Arg::device},
     {"stream", Arg::stream},
@@ -45,6 +45,7 @@ constexpr std::array<ArgName, 35> kArgNames{{
     {"Seq", Arg::sequence},
     {"Input Dims", Arg::input_dims},
     {"Input type", Arg::input_types},
+    {"Concrete Inputs", Arg::input_values},
     {"kernel_flop", Arg::flop},
     {"kernel_num_gb", Arg::gigabytes},
     {"value", Arg::value},

@@ -38,6 +38,7 @@ enum class Arg : std::uint8_t {
   sequence,
   input_dims,  // of a host's operator
   input_types,
+  input_values,
   flop,  // of a kernel
   gigabytes,
   value,  // of our own merge's tracks

@@ -49,6 +49,13 @@ Source source_in(const std::filesystem::path& path, const ChromeHeader& header) 
   Source source;
   source.path = path.string();
   if (const auto host = header.find("host_name"); host != header.end()) source.host = host->second;
+  if (const auto found = header.find("deviceProperties"); found != header.end()) {
+    const json devices = parse_json(found->second);
+    if (devices.is_array() && !devices.empty() && devices[0].is_object()) {
+      const auto name = devices[0].find("name");
+      if (name != devices[0].end() && name->is_string()) source.device = *name;
+    }
+  }
   const auto found = header.find("distributedInfo");
   if (found == header.end()) return source;
   const json info = parse_json(found->second);

@@ -9,6 +9,7 @@
 #include "timeline/importers/builder.h"
 #include "timeline/importers/chrome_collectives.h"
 #include "timeline/importers/chrome_counters.h"
+#include "timeline/importers/chrome_operators.h"
 #include "timeline/importers/chrome_pairs.h"
 #include "timeline/importers/chrome_source.h"
 #include "timeline/input/args_store.h"
@@ -139,7 +140,11 @@ class ChromeBuilder {
       kind = EventKind::annotation;
     }
     if (event.phase == 'X' && calls_collective(event.name)) collective_call(event);
-    if (kind == EventKind::kernel || counts_kernel(event)) counters(event);
+    if (kind == EventKind::kernel || counts_kernel(event)) add_counters(event, trace());
+    if (const auto operation = operators_.kind_of(event, trace()); operation != kNoIndex) {
+      trace().operator_calls.push_back(
+          {event.begin, event.begin + event.duration, thread_of(event, false).track, operation});
+    }
     if (options_.analysis && (kind == EventKind::host || kind == EventKind::other)) {
       if (kind == EventKind::host) count_process(event);
       ++counts().ignored;
@@ -256,13 +261,6 @@ class ChromeBuilder {
     if (!collective) return kNoIndex;
     trace().collectives.push_back(*collective);
     return static_cast<std::uint32_t>(trace().collectives.size() - 1);
-  }
-
-  void counters(const ChromeEvent& event) {
-    if (trace().kernel_counters.size() >= kMaxImportedSlices) return;
-    if (const auto found = counters_in(event, trace().strings)) {
-      trace().kernel_counters.push_back(*found);
-    }
   }
 
   void collective_call(const ChromeEvent& event) {
@@ -401,6 +399,7 @@ class ChromeBuilder {
   std::vector<std::uint8_t> kernels_;  // by name
   std::unordered_map<std::uint64_t, Thread> threads_;
   OpenEvents open_;
+  OperatorReader operators_;
   std::map<std::string, std::string> process_names_;
   std::map<std::pair<std::string, std::string>, std::string> track_names_;
   std::map<std::int64_t, std::uint64_t> processes_;
