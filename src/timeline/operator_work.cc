@@ -59,13 +59,13 @@ struct Type {
   std::string_view name;
   double bytes;
 };
-constexpr std::array<Type, 7> kTypes{{{"c10::BFloat16", "bf16", 2},
-                                      {"c10::Half", "fp16", 2},
-                                      {"c10::Float8", "fp8", 1},
-                                      {"float", "fp32", 4},
-                                      {"double", "fp64", 8},
-                                      {"signed char", "int8", 1},
-                                      {"unsigned char", "int8", 1}}};
+constexpr std::array<Type, 7> kElementTypes{{{"c10::BFloat16", "bf16", 2},
+                                             {"c10::Half", "fp16", 2},
+                                             {"c10::Float8", "fp8", 1},
+                                             {"float", "fp32", 4},
+                                             {"double", "fp64", 8},
+                                             {"signed char", "int8", 1},
+                                             {"unsigned char", "int8", 1}}};
 
 double product(std::span<const std::int64_t> sizes) {
   double all = 1;
@@ -92,7 +92,7 @@ double visible(const OperatorFormula& formula, const OperatorInputs& inputs, std
 }
 
 // The numbers of "[2, 2]".
-Shape numbers_in(std::string_view text) {
+Shape sizes_in(std::string_view text) {
   Shape numbers;
   const char* at = text.data();
   const char* const end = at + text.size();
@@ -149,8 +149,8 @@ std::optional<Cost> product_cost(Shape a, Shape b, Family family) {
 // The size of a convolution's output, by dimension.
 std::optional<Shape> convolved(const Shape& x, const Shape& w, const OperatorInputs& inputs) {
   const std::size_t dims = x.size() - 2;
-  std::array<Shape, 3> lists{numbers_in(value_at(inputs, 3)), numbers_in(value_at(inputs, 4)),
-                             numbers_in(value_at(inputs, 5))};
+  std::array<Shape, 3> lists{sizes_in(value_at(inputs, 3)), sizes_in(value_at(inputs, 4)),
+                             sizes_in(value_at(inputs, 5))};
   for (Shape& list : lists) {
     if (list.size() == 1) list.resize(dims, list.front());
     if (list.size() != dims ||
@@ -278,7 +278,7 @@ std::optional<OperatorCost> cost_of(const OperatorFormula& formula, const Operat
   if (!cost) return std::nullopt;
   OperatorCost result{.flop = cost->flop, .bytes = 0, .dtype = {}, .shapes = {}};
   if (formula.first < inputs.types.size()) result.dtype = inputs.types[formula.first];
-  for (const Type& type : kTypes) {
+  for (const Type& type : kElementTypes) {
     if (!result.dtype.starts_with(type.recorded)) continue;
     result.dtype = type.name;
     // Products of one-byte numbers are written with two bytes.

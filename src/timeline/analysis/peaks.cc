@@ -18,7 +18,7 @@ struct DataSheet {
 // "H100 data sheet" (2023), exact figures of "H100 Tensor Core GPU Architecture" V1.04. H200:
 // "H200 data sheet" (2024). B200: "HGX B200 data sheet" (2024), by GPU. MI300X: amd.com
 // "Instinct MI300X data sheet" (2023), with matrix cores.
-constexpr std::array<DataSheet, 7> kDevices{{
+constexpr std::array<DataSheet, 7> kDataSheets{{
     {"V100", "PCIE", 900, 7.8, 15.7, 0, 125, 0},
     {"A100-SXM4-40GB", "-", 1555, 9.7, 19.5, 156, 312, 624},
     {"A100-SXM4-80GB", "-", 2039, 9.7, 19.5, 156, 312, 624},
@@ -40,7 +40,7 @@ double tflops_of(const DataSheet& device, std::string_view dtype) {
 }  // namespace
 
 Peak peak_of(std::string_view name, std::string_view dtype) {
-  for (const DataSheet& device : kDevices) {
+  for (const DataSheet& device : kDataSheets) {
     if (name.find(device.name) == std::string_view::npos) continue;
     if (device.not_in != "-" && name.find(device.not_in) != std::string_view::npos) continue;
     Peak peak{tflops_of(device, dtype), device.gbps};
