@@ -10,6 +10,8 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
 
 #include "base/fd.h"
 #include "base/json.h"
@@ -63,13 +65,41 @@ std::vector<double> values_of(const std::vector<StoredReading>& readings, std::s
   return values;
 }
 
-// The mean without the first value, which includes one-time costs.
-double mean_after_first(const std::vector<double>& values) {
-  if (values.empty()) return 0;
-  const std::size_t from = values.size() > 1 ? 1 : 0;
-  double sum = 0;
-  for (std::size_t i = from; i < values.size(); ++i) sum += values[i];
-  return sum / static_cast<double>(values.size() - from);
+// A value with the part of it that may be noise.
+struct Measured {
+  double value = 0;  // 0: not measured
+  double noise = 0;
+};
+
+constexpr std::size_t kFewestReadings = 3;  // readings from which a spread is learnt
+constexpr double kUnknownSpread = 0.08;     // of the value, for fewer readings: a third is noise
+constexpr double kFloorMs = 1;
+constexpr double kFloorMb = 64;
+
+// The mean without the first value, which includes one-time costs, and its standard error.
+Measured mean_after_first(std::vector<double> values) {
+  if (values.size() > 1) values.erase(values.begin());
+  if (values.empty()) return {};
+  const auto count = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+  if (values.size() < kFewestReadings) return {mean, mean * kUnknownSpread};
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return {mean, std::sqrt(squares / (count - 1) / count)};
+}
+
+// A peak that was sampled. The memory may have risen further until the next sample by what it rose
+// since the one before.
+Measured peak_of(double peak, const std::vector<double>& samples) {
+  if (samples.size() < kFewestReadings) return {peak, peak};
+  const auto top = std::max_element(samples.begin(), samples.end());
+  const double before = top == samples.begin() ? 0 : *top - *(top - 1);
+  return {peak, before};
+}
+
+// The longest time that is not slower by more than a fraction of the speed.
+double slowest(double took, double fraction) {
+  return fraction < 1 ? took / (1 - fraction) : HUGE_VAL;
 }
 
 Finding finding(bool good, std::string text) {
@@ -162,13 +192,14 @@ std::vector<Finding> compare_outputs(const Predictions& expected, const Predicti
           false, fmt::format("{}: {} values, expected {}", name, got.size(), wanted.size())));
       continue;
     }
+    const double atol = tolerance.atol.value_or(kUsualAtol);
     double worst_abs = 0;
     double worst_rel = 0;
     bool close = true;
     for (std::size_t i = 0; i < got.size(); ++i) {
       const double difference = std::abs(got[i] - wanted[i]);
       // This form is false for NaN.
-      close = close && difference <= tolerance.atol + tolerance.rtol * std::abs(wanted[i]);
+      close = close && difference <= atol + tolerance.rtol * std::abs(wanted[i]);
       worst_abs = std::max(worst_abs, difference);
       if (wanted[i] != 0) worst_rel = std::max(worst_rel, difference / std::abs(wanted[i]));
     }
@@ -224,21 +255,76 @@ double milliseconds_of(const stage::AutoLog& fields) {
   return value;
 }
 
-void compare_losses(const std::string& stage, const std::vector<double>& base,
-                    const std::vector<double>& current, double rtol, std::vector<Finding>& out) {
-  if (base.empty() && current.empty()) return;
+// `series` is "STAGE: loss" or "STAGE: loss_ce".
+Finding compare_losses(const std::string& series, const std::vector<double>& base,
+                       const std::vector<double>& current, double rtol) {
   if (base.size() != current.size()) {
-    out.push_back(finding(
-        false, fmt::format("{}: {} losses, {} before", stage, current.size(), base.size())));
-    return;
+    return finding(false,
+                   fmt::format("{}: {} values, {} before", series, current.size(), base.size()));
   }
   for (std::size_t i = 0; i < base.size(); ++i) {
     if (std::abs(current[i] - base[i]) <= rtol * std::max(std::abs(base[i]), 1e-12)) continue;
-    out.push_back(finding(
-        false, fmt::format("{}: loss {} is {:.6g}, {:.6g} before", stage, i, current[i], base[i])));
+    return finding(false,
+                   fmt::format("{} {} is {:.6g}, {:.6g} before", series, i, current[i], base[i]));
+  }
+  return finding(true, fmt::format("{}: {} values reproduced", series, base.size()));
+}
+
+// The losses that the old readings have, and totals that only the new ones have.
+std::set<std::string> losses_of(const std::vector<StoredReading>& old_readings,
+                                const std::vector<StoredReading>& new_readings) {
+  std::set<std::string> names;
+  for (const StoredReading& reading : old_readings) {
+    if (stage::is_loss(reading.name)) names.insert(reading.name);
+  }
+  for (const StoredReading& reading : new_readings) {
+    if (reading.name == "loss" || reading.name == "eval_loss") names.insert(reading.name);
+  }
+  return names;
+}
+
+// A change for the worse by `excess`. It is bad if it is above the threshold and is not noise.
+Finding judged(std::string text, bool above, double excess, double noise) {
+  const bool bad = above && !(excess <= noise);  // NaN is bad
+  if (above && !bad) text += fmt::format(" (noise is up to {:.3g})", noise);
+  return finding(!bad, std::move(text));
+}
+
+double noise_of(const Measured& one, const Measured& other, double floor) {
+  constexpr double kErrors = 3;
+  return std::max(floor, kErrors * std::hypot(one.noise, other.noise));
+}
+
+// Something that costs more if it is larger: time per batch, memory.
+void compare_costs(std::string_view stage, std::string_view what, const Measured& before,
+                   const Measured& now, double limit, double floor, std::vector<Finding>& out) {
+  if (before.value <= 0) return;
+  std::string text =
+      fmt::format("{}: {:.4g} {}, {:.4g} before", stage, now.value, what, before.value);
+  if (now.value <= 0) return out.push_back(finding(false, std::move(text)));
+  out.push_back(judged(std::move(text), !(now.value <= limit), now.value - before.value,
+                       noise_of(now, before, floor)));
+}
+
+void compare_speeds(const std::string& stage, const std::vector<StoredReading>& old_readings,
+                    const std::vector<StoredReading>& new_readings, double fraction,
+                    std::vector<Finding>& out) {
+  const auto mean = [](const std::vector<StoredReading>& readings, std::string_view name) {
+    return mean_after_first(values_of(readings, name));
+  };
+  const Measured before = mean(old_readings, "ips");
+  const Measured now = mean(new_readings, "ips");
+  if (before.value > 0) {
+    std::string text = fmt::format("{}: {:.3g} ips, {:.3g} before", stage, now.value, before.value);
+    const bool slower = !(now.value >= before.value * (1 - fraction));
+    out.push_back(
+        judged(std::move(text), slower, before.value - now.value, noise_of(now, before, 0)));
     return;
   }
-  out.push_back(finding(true, fmt::format("{}: {} losses reproduced", stage, base.size())));
+  const Measured cost = mean(new_readings, "batch_cost");
+  const Measured old_cost = mean(old_readings, "batch_cost");
+  compare_costs(stage, "s a batch", old_cost, cost, slowest(old_cost.value, fraction),
+                kFloorMs / 1e3, out);
 }
 
 Status compare_stage(ChainStore& base, const StoredStage& old, ChainStore& current,
@@ -246,40 +332,24 @@ Status compare_stage(ChainStore& base, const StoredStage& old, ChainStore& curre
                      std::vector<Finding>& out) {
   ASSAY_TRY(const std::vector<StoredReading> old_readings, base.readings(old.id));
   ASSAY_TRY(const std::vector<StoredReading> new_readings, current.readings(now.id));
-  for (const char* loss : {"loss", "eval_loss"}) {
-    compare_losses(now.name, values_of(old_readings, loss), values_of(new_readings, loss),
-                   thresholds.loss_rtol, out);
+  for (const std::string& loss : losses_of(old_readings, new_readings)) {
+    out.push_back(compare_losses(now.name + ": " + loss, values_of(old_readings, loss),
+                                 values_of(new_readings, loss), thresholds.loss_rtol));
   }
-  const double old_ips = mean_after_first(values_of(old_readings, "ips"));
-  const double new_ips = mean_after_first(values_of(new_readings, "ips"));
-  if (old_ips > 0) {
-    out.push_back(
-        finding(new_ips >= old_ips * (1 - thresholds.speed),
-                fmt::format("{}: {:.3g} ips, {:.3g} before", now.name, new_ips, old_ips)));
-  }
-  const auto no_longer = [&](double now_takes, double took, std::string_view what) {
-    if (took <= 0) return;
-    out.push_back(
-        finding(now_takes > 0 && now_takes * (1 - thresholds.speed) <= took,
-                fmt::format("{}: {:.3g} {}, {:.3g} before", now.name, now_takes, what, took)));
-  };
-  if (old_ips <= 0) {
-    no_longer(mean_after_first(values_of(new_readings, "batch_cost")),
-              mean_after_first(values_of(old_readings, "batch_cost")), "s a batch");
-  }
+  compare_speeds(now.name, old_readings, new_readings, thresholds.speed, out);
   ASSAY_TRY(const stage::AutoLog old_fields, base.autolog(old.id));
   ASSAY_TRY(const stage::AutoLog new_fields, current.autolog(now.id));
-  no_longer(milliseconds_of(new_fields), milliseconds_of(old_fields), "ms an inference");
-  if (old.peak_rss_mb > 0) {
-    out.push_back(finding(
-        now.peak_rss_mb <= old.peak_rss_mb * (1 + thresholds.memory),
-        fmt::format("{}: {:.0f} MB, {:.0f} before", now.name, now.peak_rss_mb, old.peak_rss_mb)));
-  }
-  if (old.gpu_memory_mb > 0) {
-    out.push_back(finding(now.gpu_memory_mb <= old.gpu_memory_mb * (1 + thresholds.memory),
-                          fmt::format("{}: {:.0f} MB of GPU memory, {:.0f} before", now.name,
-                                      now.gpu_memory_mb, old.gpu_memory_mb)));
-  }
+  const double took = milliseconds_of(old_fields);
+  compare_costs(now.name, "ms an inference", {took, 0}, {milliseconds_of(new_fields), 0},
+                slowest(took, thresholds.speed), kFloorMs, out);
+  const auto compare_memory = [&](double before, double peak, const char* samples,
+                                  std::string_view what) {
+    compare_costs(now.name, what, peak_of(before, values_of(old_readings, samples)),
+                  peak_of(peak, values_of(new_readings, samples)), before * (1 + thresholds.memory),
+                  kFloorMb, out);
+  };
+  compare_memory(old.peak_rss_mb, now.peak_rss_mb, "rss_mb", "MB");
+  compare_memory(old.gpu_memory_mb, now.gpu_memory_mb, "gpu_used_mb", "MB of GPU memory");
   return {};
 }
 

@@ -3,6 +3,7 @@
 // Compares results with stored results: outputs by tolerance, loss curves, speed and memory.
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,8 +20,11 @@ struct Finding {
   std::string text;
 };
 
+constexpr double kUsualAtol = 1e-3;
+
 struct OutputTolerance {
-  double atol = 1e-3;
+  // Default: 1e-3; between a model's two forms less where all their values are small.
+  std::optional<double> atol;
   double rtol = 1e-3;
 };
 
@@ -33,6 +37,9 @@ Result<Predictions> read_stored_results(std::string_view text);
 // Finds the predictions of these names in a log. They follow the name on the first line that has
 // it, as JSON or as numbers.
 Predictions find_in_log(std::string_view log, const Predictions& wanted);
+
+// Returns the predictions of all images that a log names.
+Predictions predictions_in(std::string_view log);
 
 // Returns all numbers of a text or JSON, in order.
 std::vector<double> numbers_of(std::string_view text);
@@ -63,7 +70,10 @@ struct RunThresholds {
   double memory = 0.10;  // larger by more than this fraction is a regression
 };
 
-// Compares the latest runs of two stores (same mode and model) stage by stage.
+// Compares the latest runs of two stores (same mode and model) stage by stage. A regression is also
+// larger than the noise of its readings: three standard errors of a mean speed, the step between
+// samples at the peak of memory, 64 MB, 1 ms. Speeds with fewer than three readings after the first
+// must lose a third.
 Result<std::vector<Finding>> compare_runs(ChainStore& base, ChainStore& current,
                                           const RunThresholds& thresholds);
 

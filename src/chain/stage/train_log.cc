@@ -23,6 +23,10 @@ constexpr std::array kSpellings{
     Spelling{"avg_loss", "loss"},
     Spelling{"Loss", "loss"},
     Spelling{"train_loss", "loss"},
+    Spelling{"eval_loss", "eval_loss"},
+    Spelling{"val_loss", "eval_loss"},
+    Spelling{"valid_loss", "eval_loss"},
+    Spelling{"test_loss", "eval_loss"},
     Spelling{"batch_cost", "batch_cost"},
     Spelling{"avg_batch_cost", "batch_cost"},
     Spelling{"reader_cost", "reader_cost"},
@@ -85,11 +89,25 @@ std::optional<double> number_at(std::string_view text) {
   return value;
 }
 
-std::string_view known_name(std::string_view written) {
+// The name of the series that a word of the log belongs to; "" if it belongs to none.
+std::string_view series_of(std::string_view written) {
   for (const Spelling& spelling : kSpellings) {
     if (spelling.written == written) return spelling.name;
   }
-  return {};
+  return is_loss(written) ? written : std::string_view();
+}
+
+// A line has one total of a name: what is written `loss`, else the first spelling of it.
+void keep_one_total(std::string_view name, std::vector<Reading>& readings,
+                    const std::vector<std::string_view>& written) {
+  std::string_view total;
+  for (std::size_t i = 0; i < readings.size(); ++i) {
+    const bool better = total.empty() || written[i] == "loss";
+    if (readings[i].name == name && better) total = written[i];
+  }
+  for (std::size_t i = 0; i < readings.size(); ++i) {
+    if (readings[i].name == name && written[i] != total) readings[i].name = written[i];
+  }
 }
 
 // True for lines of an evaluation (`Test:  [0/1] …`, `[Eval][Epoch 1] …`).
@@ -99,8 +117,18 @@ bool is_of_an_evaluation(std::string_view line) {
 
 }  // namespace
 
+bool is_loss(std::string_view name) {
+  // Settings and records of losses are not losses.
+  for (const char* other : {"scal", "weight", "best", "min_", "lr"}) {
+    if (name.find(other) != name.npos) return false;
+  }
+  if (name == "loss" || name.starts_with("loss_") || name.starts_with("eval_loss_")) return true;
+  return name.ends_with("_loss") || name.ends_with("Loss");
+}
+
 std::vector<Reading> read_train_line(std::string_view whole) {
   std::vector<Reading> readings;
+  std::vector<std::string_view> spelt;    // the word of each reading in the line
   constexpr std::size_t kLongest = 4096;  // training lines are short; longer ones are not parsed
   if (whole.size() > kLongest) return readings;
   const std::string plain = without_colours(whole);
@@ -117,14 +145,19 @@ std::vector<Reading> read_train_line(std::string_view whole) {
     const std::string_view written = line.substr(start, at - start);
     const bool marked = at < line.size() && (line[at] == ':' || line[at] == '=');
     if (!marked && written != "Acc@1") continue;
-    const std::string_view name = known_name(written);
+    const std::string_view name = series_of(written);
     if (name.empty()) continue;
     std::size_t value = at + (marked ? 1 : 0);
     while (value < line.size() && line[value] == ' ') ++value;
     if (const auto number = number_at(line.substr(value))) {
-      const bool of_evaluation = evaluates && name != "accuracy" && !name.starts_with("gpu_");
+      const bool of_evaluation = evaluates && name != "accuracy" && !name.starts_with("gpu_") &&
+                                 !name.starts_with("eval_");
       readings.push_back({(of_evaluation ? "eval_" : "") + std::string(name), *number});
+      spelt.push_back(written);
     }
+  }
+  for (const std::string_view total : {"loss", "eval_loss"}) {
+    keep_one_total(total, readings, spelt);
   }
   return readings;
 }

@@ -9,13 +9,18 @@
 namespace assay::chain::stage {
 
 struct Reading {
-  std::string name;  // batch_cost, reader_cost, ips, loss, or these with the prefix eval_;
-                     // accuracy, gpu_memory_mb, gpu_allocated_mb
+  std::string name;  // batch_cost, reader_cost, ips, loss (the total), a part of it by its own name
+                     // (loss_ce, CELoss), or these with the prefix eval_; accuracy, gpu_memory_mb,
+                     // gpu_allocated_mb
   double value = 0;
 };
 
+// Whether a series is a loss: the total (loss, eval_loss) or a part of it (loss_ce, dice_loss).
+bool is_loss(std::string_view name);
+
 // Returns the readings of a line: `name: 1.5`, `name=1.5`, and ` * Acc@1 0.5`. Different spellings
-// of a name (avg_ips, ips) give the same name.
+// of a name (avg_ips, ips) give the same name. Of several totals in a line (loss, avg_loss) the one
+// written `loss` is the total, and the others keep their names.
 std::vector<Reading> read_train_line(std::string_view line);
 
 // Returns the word after the word `keyword` of the line, or "".

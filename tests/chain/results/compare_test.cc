@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
@@ -61,6 +62,29 @@ TEST(TrainLog, NumbersAreReadHoweverTheyAreWritten) {
   EXPECT_THAT(readings_of("train_loss: 0.25"), ElementsAre(Pair("loss", 0.25)));
   EXPECT_THAT(readings_of("interval_samples_per_second: 8.5"), ElementsAre(Pair("ips", 8.5)));
   EXPECT_THAT(readings_of("\033[35mloss: \033[1;31m0.5\033[0m"), ElementsAre(Pair("loss", 0.5)));
+}
+
+TEST(TrainLog, SeveralLossesOfALineAreSeriesWithNames) {
+  EXPECT_THAT(readings_of("loss: 0.69, loss_ce: 0.3, loss_dice: 0.2"),
+              ElementsAre(Pair("loss", 0.69), Pair("loss_ce", 0.3), Pair("loss_dice", 0.2)));
+  // PaddleClas and PaddleDetection name the parts before or after the total.
+  EXPECT_THAT(readings_of("[Train] CELoss: 6.5, DistillDKDLoss: 0.5, loss: 7"),
+              ElementsAre(Pair("CELoss", 6.5), Pair("DistillDKDLoss", 0.5), Pair("loss", 7)));
+  EXPECT_THAT(readings_of("loss_cls: 1.5 loss_iou: 0.5"),
+              ElementsAre(Pair("loss_cls", 1.5), Pair("loss_iou", 0.5)));
+  // One total, whatever it is called.
+  EXPECT_THAT(readings_of("avg_loss: 0.5, loss: 0.75"),
+              ElementsAre(Pair("avg_loss", 0.5), Pair("loss", 0.75)));
+  EXPECT_THAT(readings_of("train_loss=0.5 avg_loss=0.75"),
+              ElementsAre(Pair("avg_loss", 0.75), Pair("loss", 0.5)));
+  // The loss of an evaluation is not the training's.
+  EXPECT_THAT(readings_of("loss: 0.5 - val_loss: 0.75"),
+              ElementsAre(Pair("eval_loss", 0.75), Pair("loss", 0.5)));
+  EXPECT_THAT(readings_of("[Eval] loss: 0.5, loss_ce: 0.25"),
+              ElementsAre(Pair("eval_loss", 0.5), Pair("eval_loss_ce", 0.25)));
+  // Settings and records are no losses.
+  EXPECT_THAT(readings_of("loss: 0.5, loss_scale: 1024, loss_scaling=2, best_loss: inf"),
+              ElementsAre(Pair("loss", 0.5)));
 }
 
 TEST(LineSplitter, AProgressBarHasALineForEachCarriageReturn) {
@@ -220,6 +244,20 @@ TEST(DynamicStatic, LogsArePairedByImageOrByWords) {
   EXPECT_EQ(dynamic_static("done\n", exported).code, 2);
 }
 
+// One of 1000 classes has a probability below the usual tolerance.
+TEST(DynamicStatic, SmallValuesAreComparedToTheirDigits) {
+  const auto code = [](const std::string& one, const std::string& other) {
+    return dynamic_static("a.jpg: class 8 with " + one + "\n",
+                          "a.jpg, id: 8, prob: " + other + "\n")
+        .code;
+  };
+  EXPECT_EQ(code("0.0012855370296165347", "0.0012855372"), 0);
+  EXPECT_EQ(code("0.0012855370296165347", "0.0012983924"), 1);  // 1% more
+  EXPECT_EQ(code("0.00129", "0.00128"), 0);                     // rounded
+  EXPECT_EQ(code("0.0012855", "0.0013"), 0);
+  EXPECT_EQ(code("0.0012855", "0.0015"), 1);
+}
+
 TEST(DynamicStatic, ACertainClassIsVacuous) {
   const CliResult result = dynamic_static("class_id: 8, prob: 1.0\n", "class_id: 8, prob: 1\n");
   EXPECT_EQ(result.code, 1);
@@ -254,8 +292,7 @@ TEST(CompareVerb, FindsLossAndSpeedRegressionsBetweenStores) {
   Project project({.train = line("5.5", "100")});
   ASSERT_EQ(project.run({"--store", "base.db"}).code, 0);
   ASSERT_EQ(project.run({"--store", "same.db"}).code, 0);
-  const std::vector<std::string> words{"compare",  "--base", "base.db",
-                                       "--larger", "1000",   "--current"};
+  const std::vector<std::string> words{"compare", "--base", "base.db", "--current"};
   const auto against = [&](const std::string& store) {
     std::vector<std::string> all = words;
     all.push_back(store);
@@ -263,7 +300,7 @@ TEST(CompareVerb, FindsLossAndSpeedRegressionsBetweenStores) {
   };
   const CliResult same = against("same.db");
   EXPECT_EQ(same.code, 0) << same.out;
-  EXPECT_THAT(same.out, HasSubstr("2 losses reproduced"));
+  EXPECT_THAT(same.out, HasSubstr("loss: 2 values reproduced"));
   project.write({.train = line("5.6", "50")});
   ASSERT_EQ(project.run({"--store", "other.db"}).code, 0);
   const CliResult other = against("other.db");
@@ -272,11 +309,18 @@ TEST(CompareVerb, FindsLossAndSpeedRegressionsBetweenStores) {
   EXPECT_THAT(other.out, HasSubstr("50 ips, 100 before"));
 }
 
+std::string times(int count, const std::string& text) {
+  std::string all;
+  for (int i = 0; i < count; ++i) all += text;
+  return all;
+}
+
 // Without ips the batch cost is compared, and for an inference AutoLog's time.
 TEST(CompareVerb, FindsSlowerBatchesAndInferences) {
   const auto commands = [](const std::string& cost, const std::string& time) {
     return Commands{
-        .train = "make=last.w \"say=batch_cost: 9 sec\" \"say=batch_cost: " + cost + " sec\"",
+        .train = "make=last.w \"say=batch_cost: 9 sec\"" +
+                 times(3, " \"say=batch_cost: " + cost + " sec\""),
         .infer = "\"say=[2026/11/20 23:54:10] root INFO:  inference_time(ms): " + time + "\""};
   };
   Project project(commands("0.5", "7"));
@@ -286,8 +330,7 @@ TEST(CompareVerb, FindsSlowerBatchesAndInferences) {
   project.write(commands("0.6", "9"));
   ASSERT_EQ(project.run({"--store", "slow.db"}).code, 0);
   const auto against = [&](const std::string& store) {
-    return run_cli(project.path(),
-                   {"compare", "--base", "base.db", "--larger", "1000", "--current", store});
+    return run_cli(project.path(), {"compare", "--base", "base.db", "--current", store});
   };
   const CliResult near = against("near.db");
   EXPECT_EQ(near.code, 0) << near.out;
@@ -297,6 +340,81 @@ TEST(CompareVerb, FindsSlowerBatchesAndInferences) {
   EXPECT_THAT(slow.out, HasSubstr("9 ms an inference, 7 before"));
 }
 
+struct Measure {
+  std::vector<double> samples = {};  // of memory, MB
+  std::vector<double> ips = {};
+};
+
+// A store with one run of one training, measured so.
+results::ChainStore store_of(const std::filesystem::path& path, const Measure& measure) {
+  auto store = results::ChainStore::open(path, OpenMode::create);
+  plan::Plan plan;
+  plan.model = "tiny";
+  plan.stages.resize(1);
+  plan.stages.front().name = "train";
+  const auto run = store->begin_run(plan, "params.txt");
+  const auto stage = store->begin_stage(*run, plan.stages.front(), "");
+  stage::Outcome outcome;
+  std::vector<results::StoredReading> readings;
+  for (std::size_t i = 0; i < measure.samples.size(); ++i) {
+    outcome.peak.rss_mb = std::max(outcome.peak.rss_mb, measure.samples[i]);
+    readings.push_back({std::int64_t(i), "rss_mb", measure.samples[i]});
+  }
+  for (std::size_t i = 0; i < measure.ips.size(); ++i) {
+    readings.push_back({std::int64_t(i), "ips", measure.ips[i]});
+  }
+  EXPECT_TRUE(store->add_readings(*stage, readings));
+  EXPECT_TRUE(store->finish_stage(*stage, outcome, {}));
+  EXPECT_TRUE(store->finish_run(*run, 0));
+  return std::move(*store);
+}
+
+// Whether a run with these measures is good beside another.
+bool is_good(const Measure& before, const Measure& now) {
+  const Scratch scratch;
+  results::ChainStore base = store_of(scratch.path() / "base.db", before);
+  results::ChainStore current = store_of(scratch.path() / "current.db", now);
+  const auto findings = results::compare_runs(base, current, {});
+  return findings && std::ranges::all_of(*findings, [](const results::Finding& one) {
+           return one.grade == results::Finding::Grade::good;
+         });
+}
+
+TEST(CompareRuns, MemoryOfARunTooShortToSampleIsNoise) {
+  // The process was sampled while it started.
+  EXPECT_TRUE(is_good({.samples = {40, 130}}, {.samples = {60, 290}}));
+  EXPECT_TRUE(is_good({.samples = {40, 130, 400}}, {.samples = {60, 290, 590}}));
+  // 50 MB more of 200 are below the floor, 500 of 4000 are not noise.
+  EXPECT_TRUE(is_good({.samples = {100, 199, 200, 200}}, {.samples = {100, 249, 250, 250}}));
+  const Measure long_run{.samples = {1000, 3900, 3990, 4000, 4000}};
+  EXPECT_FALSE(is_good(long_run, {.samples = {1000, 3900, 4490, 4500, 4500}}));
+  EXPECT_TRUE(is_good(long_run, {.samples = {1000, 3900, 4290, 4300, 4300}}));
+}
+
+TEST(CompareRuns, ASpeedIsAsExactAsItsReadings) {
+  const Measure steady{.ips = {10, 100, 101, 99, 100}};
+  EXPECT_FALSE(is_good(steady, {.ips = {10, 85, 86, 84, 85}}));
+  EXPECT_TRUE(is_good(steady, {.ips = {10, 95, 96, 94, 95}}));
+  EXPECT_TRUE(is_good({.ips = {10, 140, 60, 120, 80}}, {.ips = {10, 125, 45, 105, 65}}));
+  EXPECT_TRUE(is_good({.ips = {100}}, {.ips = {85}}));
+  EXPECT_FALSE(is_good({.ips = {100}}, {.ips = {45}}));
+}
+
+TEST(CompareVerb, PartsOfALossAreCompared) {
+  const auto line = [](const std::string& part) {
+    return Commands{.train = "make=last.w \"say=loss: 9.0, loss_ce: " + part + "\""};
+  };
+  Project project(line("3"));
+  ASSERT_EQ(project.run({"--store", "base.db"}).code, 0);
+  project.write(line("4"));
+  ASSERT_EQ(project.run({"--store", "other.db"}).code, 0);
+  const CliResult other =
+      run_cli(project.path(), {"compare", "--base", "base.db", "--current", "other.db"});
+  EXPECT_EQ(other.code, 1);
+  EXPECT_THAT(other.out, HasSubstr("loss_ce 0 is 4, 3 before"));
+  EXPECT_THAT(other.out, HasSubstr("loss: 1 values reproduced"));
+}
+
 // A stage that is no longer tested is a loss; a new stage has no counterpart.
 TEST(CompareVerb, SaysWhichStagesTheNewRunLacks) {
   Project project({.batches = "1"});
@@ -304,15 +422,14 @@ TEST(CompareVerb, SaysWhichStagesTheNewRunLacks) {
   project.write({.batches = "1|2"});
   ASSERT_EQ(project.run({"--store", "two.db"}).code, 0);
   const auto against = [&](const std::string& base, const std::string& current) {
-    return run_cli(project.path(), {"compare", "--base", base, "--larger", "1000", "--slower",
-                                    "1000", "--current", current});
+    return run_cli(project.path(), {"compare", "--base", base, "--current", current});
   };
   const CliResult less = against("two.db", "one.db");
   EXPECT_EQ(less.code, 1);
   EXPECT_THAT(less.out, HasSubstr(": not in this run, passed before"));
   const CliResult more = against("one.db", "two.db");
   EXPECT_EQ(more.code, 0) << more.out;
-  EXPECT_THAT(more.out, HasSubstr("1 losses reproduced"));
+  EXPECT_THAT(more.out, HasSubstr("loss: 1 values reproduced"));
 }
 
 // 1.jpg must not match in 11.jpg.
