@@ -7,11 +7,11 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <cstdlib>
 #include <type_traits>
 #include <variant>
 
 #include "base/fd.h"
+#include "base/variables.h"
 #include "campaign/tree.h"
 #include "verdict/outcome.h"
 
@@ -19,25 +19,6 @@ namespace assay {
 namespace {
 
 using Kind = ConfigNode::Kind;
-
-// Replaces $NAME and ${NAME}. An unset variable stays as it is written.
-std::string expanded(const std::string& text) {
-  constexpr std::string_view kOfName =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
-  std::string result;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t dollar = std::min(text.find('$', at), text.size());
-    result.append(text, at, dollar - at);
-    const bool braces = text.compare(dollar, 2, "${") == 0;
-    const std::size_t begin = std::min(dollar + (braces ? 2 : 1), text.size());
-    const std::size_t end = std::min(text.find_first_not_of(kOfName, begin), text.size());
-    const bool named = end > begin && (!braces || text.compare(end, 1, "}") == 0);
-    const char* value = named ? std::getenv(text.substr(begin, end - begin).c_str()) : nullptr;
-    at = named ? end + (braces ? 1 : 0) : begin;
-    value != nullptr ? result += value : result.append(text, dollar, at - dollar);
-  }
-  return result;
-}
 
 // A key and the variable that its value goes into. A table has keys of its own, or takes any key
 // with a scalar.
@@ -94,7 +75,7 @@ class Reader {
     requires std::is_constructible_v<Text, std::string>
   Status set(Text* value, const ConfigNode& node, const std::string& name) {
     if (node.kind != Kind::text) return wants(node, name, "a text");
-    *value = expanded(node.text);
+    *value = with_variables(node.text);
     return {};
   }
   Status set(Campaign* campaign, const ConfigNode& node, const std::string& name) {
@@ -106,7 +87,7 @@ class Reader {
   Status set(std::vector<std::string>* value, const ConfigNode& node, const std::string& name) {
     value->clear();
     for (const ConfigNode& entry : node.entries) {
-      if (entry.kind == Kind::text) value->push_back(expanded(entry.text));
+      if (entry.kind == Kind::text) value->push_back(with_variables(entry.text));
     }
     const bool texts = node.kind == Kind::list && value->size() == node.entries.size();
     return texts ? Status() : wants(node, name, "a list of texts");
@@ -117,7 +98,7 @@ class Reader {
     for (const ConfigNode& entry : node.entries) {
       if (entry.kind == Kind::nothing) continue;
       if (!entry.is_scalar()) return wants(entry, name + "." + entry.name, "one value");
-      const std::string text = expanded(entry.text);
+      const std::string text = with_variables(entry.text);
       if constexpr (std::is_same_v<Scalar, EngineArgument>) {
         value->push_back({entry.name, text, fmt::format("{}:{}", file_, entry.line)});
       } else {
@@ -159,15 +140,6 @@ std::vector<std::string> our_error_configs(const std::vector<std::string>& files
     if (outcome.failed && outcome.outcome != Outcome::invalid) ours.emplace_back(outcome.log);
   }
   return ours;
-}
-
-std::filesystem::path default_pid_file(std::string name) {
-  for (char& c : name) {
-    const bool harmless = static_cast<unsigned char>(c) >= 0x80 || c == '.' || c == '_' ||
-                          c == '-' || std::isalnum(static_cast<unsigned char>(c)) != 0;
-    if (!harmless) c = '_';
-  }
-  return std::filesystem::path(".run") / (name + ".pid");
 }
 
 Result<ConfigNode> read_tree(const std::filesystem::path& file) {
@@ -230,6 +202,15 @@ Result<Campaign> read_campaign(const std::filesystem::path& file) {
   if (campaign.pid_file.empty()) campaign.pid_file = default_pid_file(campaign.name);
   campaign.retest.error_configs = our_error_configs(campaign.retest.error_configs);
   return campaign;
+}
+
+std::filesystem::path default_pid_file(std::string name) {
+  for (char& c : name) {
+    const bool harmless = static_cast<unsigned char>(c) >= 0x80 || c == '.' || c == '_' ||
+                          c == '-' || std::isalnum(static_cast<unsigned char>(c)) != 0;
+    if (!harmless) c = '_';
+  }
+  return std::filesystem::path(".run") / (name + ".pid");
 }
 
 void set_engine_argument(Campaign& campaign, const EngineArgument& argument) {

@@ -55,6 +55,9 @@ struct Campaign {
 // with FILE:LINE.
 Result<Campaign> read_campaign(const std::filesystem::path& file);
 
+// The pid file of a campaign of this name, if its file names none: .run/NAME.pid.
+std::filesystem::path default_pid_file(std::string name);
+
 // Sets or replaces a flag of `assay api`.
 void set_engine_argument(Campaign& campaign, const EngineArgument& argument);
 

@@ -195,17 +195,15 @@ void leave_terminal() {
   if (nothing > STDERR_FILENO) ::close(nothing);
 }
 
-// The child's part of run_in_background. It writes one message to the pipe: "+" when the first
-// round runs, or an error of kind "u" (usage) or "e" (engine).
-[[noreturn]] void run_detached(const Campaign& campaign, RunnerOptions options, Fd pipe) {
+// The child's part of run_in_background. It writes one message to the pipe: "+" when the campaign
+// runs, or an error of kind "u" (usage) or "e" (engine).
+[[noreturn]] void run_detached(const DetachedRun& run, Fd pipe) {
   leave_terminal();
   const auto tell = [&](std::string_view text) {
     if (pipe) (void)write_all(pipe.get(), std::as_bytes(std::span(text)));
     pipe.reset();
   };
-  options.show = {};
-  options.started = [&] { tell("+"); };
-  const auto ended = run_campaign(campaign, options);
+  const auto ended = run([&] { tell("+"); });
   if (!ended) tell((ended.error().kind == ErrorKind::usage ? "u" : "e") + ended.error().message);
   ::_exit(ended ? *ended : kTroubleCode);
 }
@@ -225,25 +223,27 @@ std::vector<std::string> round_words(const Campaign& campaign, const RunnerOptio
   return words;
 }
 
+std::filesystem::path new_log(const std::filesystem::path& log_dir) {
+  return log_dir / fmt::format("log_{:%Y%m%d_%H%M%S}.log", fmt::localtime(std::time(nullptr)));
+}
+
 Result<int> run_campaign(const Campaign& campaign, const RunnerOptions& options) {
   ASSAY_TRY(const Fd pid_file, take_pid_file(campaign.pid_file));
   std::error_code ignored;
   std::filesystem::create_directories(campaign.log_dir, ignored);
-  const std::string log =
-      fmt::format("log_{:%Y%m%d_%H%M%S}.log", fmt::localtime(std::time(nullptr)));
-  auto ended = Runner(campaign, options, std::filesystem::path(campaign.log_dir) / log).run();
+  auto ended = Runner(campaign, options, new_log(campaign.log_dir)).run();
   std::filesystem::remove(campaign.pid_file, ignored);
   return ended;
 }
 
-Result<pid_t> run_in_background(const Campaign& campaign, const RunnerOptions& options) {
+Result<pid_t> run_in_background(const DetachedRun& run) {
   ASSAY_TRY(FdPair pipe, make_pipe());
   std::fflush(nullptr);  // otherwise both processes would write the buffered output
   const pid_t pid = ::fork();
   if (pid < 0) return errno_error("fork");
   if (pid == 0) {
     pipe.first.reset();
-    run_detached(campaign, options, std::move(pipe.second));
+    run_detached(run, std::move(pipe.second));
   }
   pipe.second.reset();
   std::string message;
@@ -251,7 +251,7 @@ Result<pid_t> run_in_background(const Campaign& campaign, const RunnerOptions& o
   while (::read(pipe.first.get(), &c, 1) == 1) message += c;
   if (message == "+") return pid;
   ::waitpid(pid, nullptr, 0);
-  if (message.empty()) return fail("the campaign ended before its first round ran");
+  if (message.empty()) return fail("the campaign ended before it ran");
   return fail(message.substr(1), message[0] == 'u' ? ErrorKind::usage : ErrorKind::engine);
 }
 
@@ -263,10 +263,10 @@ nlohmann::json read_progress(const Campaign& campaign) {
   return known ? progress : nlohmann::json();
 }
 
-std::filesystem::path latest_log(const Campaign& campaign) {
+std::filesystem::path latest_log(const std::filesystem::path& log_dir) {
   std::filesystem::path latest;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(campaign.log_dir, error)) {
+  for (const auto& entry : std::filesystem::directory_iterator(log_dir, error)) {
     const std::string name = entry.path().filename().string();
     // Runs write log_inorder.log into the same folder.
     const bool dated = name.starts_with("log_") && digits_at_front(name.substr(4)) > 0;

@@ -32,13 +32,16 @@ std::vector<std::string> round_words(const Campaign& campaign, const RunnerOptio
 // campaign is running already. Blocks signals, so no other thread may run.
 Result<int> run_campaign(const Campaign& campaign, const RunnerOptions& options);
 
-// The same in a child process with a session of its own, which survives a logout. Returns the
-// child's id when the first round runs.
-Result<pid_t> run_in_background(const Campaign& campaign, const RunnerOptions& options);
+// Runs a campaign in a child process with a session of its own, which survives a logout. `run` gets
+// a function to call once the campaign runs. Returns the child's id at that time, or the error.
+using DetachedRun = std::function<Result<int>(const std::function<void()>& started)>;
+Result<pid_t> run_in_background(const DetachedRun& run);
 
 // The contents of campaign.json, or null if there is none.
 nlohmann::json read_progress(const Campaign& campaign);
+// A log for a campaign that starts now.
+std::filesystem::path new_log(const std::filesystem::path& log_dir);
 // The newest log, or an empty path if there is none.
-std::filesystem::path latest_log(const Campaign& campaign);
+std::filesystem::path latest_log(const std::filesystem::path& log_dir);
 
 }  // namespace assay

@@ -23,21 +23,4 @@ struct SlurmJob {
 // restarted.
 std::string slurm_script(const SlurmJob& job);
 
-// Chains of models, each in an allocation of its own.
-struct SlurmChains {
-  std::string name = "assay";
-  std::string program;                 // path of assay on the machines
-  std::string list;                    // a file with one params file per line
-  std::size_t models = 0;              // number of its lines
-  std::uint32_t at_once = 1;           // most allocations at a time
-  std::uint32_t machines = 1;          // per allocation; more than one train together
-  std::string mode;                    // "lite_train_lite_infer"
-  std::string log_dir;                 // has one log per model
-  std::vector<std::string> arguments;  // passed to each `assay chain run`
-};
-
-// Returns a script for sbatch, with gres, options, lines and launcher of `job`. A model that Slurm
-// restarts keeps the stages that passed.
-std::string slurm_chain_script(const SlurmChains& chains, const SlurmJob& job);
-
 }  // namespace assay

@@ -210,7 +210,7 @@ TEST_F(CampaignFile, TheLatestLogIsTheCampaigns) {
        {"log_20260101_000000.log", "log_20260102_000000.log", "log_inorder.log"}) {
     std::ofstream(folder_ / name) << "x";
   }
-  EXPECT_EQ(latest_log(campaign), folder_ / "log_20260102_000000.log");
+  EXPECT_EQ(latest_log(campaign.log_dir), folder_ / "log_20260102_000000.log");
 }
 
 // 430 bytes of aliases were 3 GB of copies.

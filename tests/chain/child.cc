@@ -66,6 +66,12 @@ void show_gpu_state(std::string state) {
   await_looks(3);
 }
 
+// Uses so much memory.
+void eat(long megabytes) {
+  const std::string block(static_cast<std::size_t>(megabytes) << 20, 'w');
+  std::printf("ate %c\n", block[block.size() / 2]);
+}
+
 // Waits until so many of us are here at one time.
 void meet(std::ptrdiff_t number) {
   std::filesystem::create_directories("meeting");
@@ -95,6 +101,7 @@ int main(int argc, char** argv) {
     if (starts(word, "make=")) make_file(save + "/" + value, 100);
     if (starts(word, "exit=")) return std::atoi(value.c_str());
     if (starts(word, "flood=")) flood(std::atol(value.c_str()));
+    if (starts(word, "eat=")) eat(std::atol(value.c_str()));
     if (starts(word, "fill="))
       make_file(save + "/big", static_cast<std::size_t>(std::atol(value.c_str())) << 20);
     if (starts(word, "env=")) {

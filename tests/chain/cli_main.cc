@@ -1,18 +1,37 @@
-// `chain_cli chain …`: the chain verb alone, so that these tests build nothing but the chain.
+// `chain_cli chain …`: the chain verb alone, so that these tests build nothing but the chain; and
+// `chain_cli campaign FILE`, a campaign of chains.
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <cstdio>
 
+#include "base/terminal.h"
+#include "cli/full/chain_campaign.h"
 #include "cli/full/verb_chain.h"
+
+namespace {
+
+assay::Result<int> run_campaign(const std::string& file) {
+  ASSAY_TRY(const auto campaign, assay::chain::campaign::read_campaign(file));
+  return assay::cli::full::run_chain_campaign(campaign, [](std::string_view text) {
+    assay::show_text(stdout, text);
+    std::fflush(stdout);
+  });
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   CLI::App app{"chain tests"};
   const assay::Verb verb = assay::cli::full::add_chain_verb(app);
+  std::string file;
+  CLI::App* campaign = app.add_subcommand("campaign");
+  campaign->add_option("FILE", file)->required();
   CLI11_PARSE(app, argc, argv);
-  const auto code = verb.run();
+  const auto code = campaign->parsed() ? run_campaign(file) : verb.run();
   if (code) return *code;
   fmt::print(stderr, "{}\n", code.error().message);
   return code.error().kind == assay::ErrorKind::usage ? 2 : 3;

@@ -59,6 +59,22 @@ draw('images/demo.jpg', 'checks', 2)
 )");
 }
 
+// The same picture through the layers as Python runs them.
+inline constexpr const char* kDynamicInference = R"(
+import sys
+sys.path[:0] = ['.', 'deploy/inference_python']
+import numpy, paddle, paddlevision
+from PIL import Image
+from preprocess_ops import ResizeImage, CenterCropImage, NormalizeImage, ToCHW, Compose
+weights, image = sys.argv[1:]
+net = paddle.nn.Sequential(paddlevision.models.mobilenet_v3_small(pretrained=weights), paddle.nn.Softmax())
+net.eval()
+prepare = Compose([ResizeImage(256), CenterCropImage(224), NormalizeImage(), ToCHW()])
+picture = prepare(Image.open(image).convert('RGB'))
+output = net(paddle.to_tensor(numpy.expand_dims(picture, 0).astype('float32'))).numpy().flatten()
+print(f'{image}: class {output.argmax()} with {output.max()}')
+)";
+
 // A params file of our own for it, CPU only; one epoch, and no AutoLog (infer.py imports it from a
 // package that no registry has).
 inline std::string mobilenet_params(const std::string& gpu_list = "-1",

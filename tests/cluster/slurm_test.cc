@@ -54,49 +54,6 @@ TEST(Slurm, WithoutADatabaseEachWorkerTakesAPart) {
               HasSubstr("/assay api --shard=\"$SLURM_ARRAY_TASK_ID\"/3 --log_dir="));
 }
 
-SlurmChains some_chains() {
-  SlurmChains chains;
-  chains.name = "suite";
-  chains.program = "/opt/assay/bin/assay";
-  chains.list = "/suite/it's a list.txt";
-  chains.models = 500;
-  chains.at_once = 64;
-  chains.mode = "lite_train_lite_infer";
-  chains.log_dir = "/logs/suite";
-  chains.arguments = {"--stage-limit=600"};
-  return chains;
-}
-
-TEST(Slurm, AModelIsATaskOfTheArrayAndItsAllocation) {
-  SlurmJob job;
-  job.gres = "gpu:8";
-  job.lines = {"module load cuda"};
-  EXPECT_EQ(slurm_chain_script(some_chains(), job),
-            "#!/bin/bash\n"
-            "#SBATCH --job-name=suite\n"
-            "#SBATCH --array=1-500%64\n"
-            "#SBATCH --nodes=1\n"
-            "#SBATCH --ntasks-per-node=1\n"
-            "#SBATCH --requeue\n"
-            "#SBATCH --signal=B:TERM@60\n"
-            "#SBATCH --open-mode=append\n"
-            "#SBATCH --output=/logs/suite/model-%a.log\n"
-            "#SBATCH --gres=gpu:8\n"
-            "module load cuda\n"
-            "model=$(sed -n \"${SLURM_ARRAY_TASK_ID}p\" '/suite/it'\\''s a list.txt')\n"
-            "exec /opt/assay/bin/assay chain run \"$model\" lite_train_lite_infer "
-            "${SLURM_RESTART_COUNT:+--resume} --stage-limit=600\n");
-}
-
-TEST(Slurm, AMultiNodeCellIsOneAllocationWhoseMachinesItIsTold) {
-  SlurmChains chains = some_chains();
-  chains.machines = 2;
-  const std::string script = slurm_chain_script(chains, {});
-  EXPECT_THAT(script, HasSubstr("#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n"));
-  EXPECT_THAT(script, HasSubstr("\nexec srun /opt/assay/bin/assay chain run \"$model\" "
-                                "lite_train_lite_infer --per-node --machines=\"$machines\" "));
-}
-
 // The job's shell passes words to the worker unchanged, whatever is in them.
 TEST(Slurm, TheShellGivesTheWorkerWhatWasMeant) {
   const testing::Folder folder;

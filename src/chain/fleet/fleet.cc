@@ -47,27 +47,15 @@ std::string alias_of(const FleetOptions& options, const std::string& host) {
   return host;
 }
 
-// The command that starts a node: assay itself on this machine, else the remote command with {host}
-// filled in. ssh joins its words with blanks and passes them to a shell, so they are quoted for it.
+// The command that starts a node: assay itself on this machine, else the remote command.
 Result<std::vector<std::string>> node_command(const FleetTask& task, const std::string& self,
                                               std::size_t rank) {
   const std::string& host = task.options.muster.hosts[rank];
-  const bool here = task.options.aliases.empty() && !interface_of(host).empty();
-  std::vector<std::string> command;
-  if (!here) {
-    ASSAY_TRY(command, params::split_words(task.options.remote));
-    for (std::string& word : command) {
-      const std::size_t at = word.find("{host}");
-      if (at != std::string::npos) word.replace(at, 6, alias_of(task.options, host));
-    }
-  }
-  const bool quoted =
-      !command.empty() && std::filesystem::path(command.front()).filename() == "ssh";
   std::vector<std::string> words{task.options.program.empty() ? self : task.options.program,
                                  "chain", "node"};
   for (std::string& word : node_words(task, rank)) words.push_back(std::move(word));
-  for (const std::string& word : words) command.push_back(quoted ? shell_word(word) : word);
-  return command;
+  if (task.options.aliases.empty() && !interface_of(host).empty()) return words;
+  return remote_command(task.options.remote, alias_of(task.options, host), words);
 }
 
 // The driver's state of a node.
@@ -83,6 +71,19 @@ void print_line(const std::string& prefix, std::string_view line) {
 }
 
 }  // namespace
+
+Result<std::vector<std::string>> remote_command(const std::string& remote, const std::string& host,
+                                                const std::vector<std::string>& words) {
+  ASSAY_TRY(std::vector<std::string> command, params::split_words(remote));
+  if (command.empty()) return usage_error("the remote command has no words");
+  for (std::string& word : command) {
+    const std::size_t at = word.find("{host}");
+    if (at != std::string::npos) word.replace(at, 6, host);
+  }
+  const bool quoted = std::filesystem::path(command.front()).filename() == "ssh";
+  for (const std::string& word : words) command.push_back(quoted ? shell_word(word) : word);
+  return command;
+}
 
 std::vector<std::string> node_argv(std::vector<std::string> argv, const std::string& host,
                                    const std::string& logs) {

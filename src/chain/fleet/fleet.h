@@ -32,6 +32,11 @@ struct FleetOptions {
   MusterOptions muster;              // the stage sets hosts and rank
 };
 
+// Returns the command that runs `words` on a host: `remote` with {host} filled in before them. ssh
+// joins its words with blanks and passes them to a shell, so they are quoted for it.
+Result<std::vector<std::string>> remote_command(const std::string& remote, const std::string& host,
+                                                const std::vector<std::string>& words);
+
 // Returns the command of the driver for a stage, or of the node itself if per_node. `self` is the
 // path of assay.
 stage::StageCommand fleet_command(const plan::Stage& stage, const std::string& self,

@@ -67,20 +67,50 @@ Result<GpuEntry> parse_gpu_entry(std::string_view text) {
   return entry;
 }
 
-std::string on_machines(std::string_view text, const std::vector<std::string>& machines) {
+namespace {
+
+// The text with each entry of gpu_list changed.
+template <typename Change>
+std::string with_entries(std::string_view text, const Change& change) {
   constexpr std::string_view kKey = "gpu_list:";
   std::vector<std::string> lines = split_at(text, '\n');
   for (std::string& line : lines) {
     if (!line.starts_with(kKey)) continue;
     std::vector<std::string> entries = split_at(std::string_view(line).substr(kKey.size()), '|');
-    for (std::string& entry : entries) {
-      const std::size_t semicolon = entry.find(';');
-      if (semicolon == std::string::npos) continue;
-      entry = fmt::format("{}{}", fmt::join(machines, ","), entry.substr(semicolon));
-    }
+    for (std::string& entry : entries) change(entry);
     line = fmt::format("{}{}", kKey, fmt::join(entries, "|"));
   }
   return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+}  // namespace
+
+std::string on_machines(std::string_view text, const std::vector<std::string>& machines) {
+  return with_entries(text, [&](std::string& entry) {
+    const std::size_t semicolon = entry.find(';');
+    if (semicolon == std::string::npos) return;
+    entry = fmt::format("{}{}", fmt::join(machines, ","), entry.substr(semicolon));
+  });
+}
+
+Result<std::string> on_gpus(std::string_view text, const std::vector<std::string>& gpus) {
+  std::string too_many;
+  std::string changed = with_entries(text, [&](std::string& entry) {
+    const auto parsed = parse_gpu_entry(trimmed(entry));
+    if (!parsed || parsed->ids.empty()) return;
+    if (parsed->ids.size() > gpus.size()) too_many = entry;
+    std::vector<std::string> chosen;
+    // The n-th GPU of the file: its numbers may start anywhere.
+    for (std::size_t n = 0; n < std::min(parsed->ids.size(), gpus.size()); ++n) {
+      chosen.push_back(gpus[n]);
+    }
+    const std::size_t semicolon = entry.find(';');
+    const std::string hosts = semicolon == std::string::npos ? "" : entry.substr(0, semicolon + 1);
+    entry = fmt::format("{}{}", hosts, fmt::join(chosen, ","));
+  });
+  if (too_many.empty()) return changed;
+  return usage_error(
+      fmt::format("gpu_list:{} needs more GPUs than {}", too_many, fmt::join(gpus, ",")));
 }
 
 }  // namespace assay::chain::params

@@ -25,4 +25,8 @@ Result<GpuEntry> parse_gpu_entry(std::string_view text);
 // Returns the text of a params file with `machines` in each gpu_list entry that names machines.
 std::string on_machines(std::string_view text, const std::vector<std::string>& machines);
 
+// The same with the n-th of `gpus` for GPU n. An entry with more GPUs is an error. `-1` (the CPU)
+// and entries that are no numbers stay.
+Result<std::string> on_gpus(std::string_view text, const std::vector<std::string>& gpus);
+
 }  // namespace assay::chain::params

@@ -438,6 +438,9 @@ Result<Params> load_params(const Origin& origin, std::string* warnings) {
   auto text = read_file(origin.path);
   if (!text) return usage_error(text.error().message);
   if (!origin.machines.empty()) *text = on_machines(*text, origin.machines);
+  if (!origin.gpus.empty()) {
+    ASSAY_TRY(*text, on_gpus(*text, origin.gpus));
+  }
   ParsedParams parsed = parse_params(*text, origin);
   const std::string told = describe(origin.path, parsed.problems);
   if (!parsed.good()) return usage_error(told);

@@ -47,6 +47,7 @@ struct Origin {
   std::string dialect;                            // the dialect that it must have; "": detect it
   const Dialects* dialects = &Dialects::known();  // the possible dialects; must outlive the result
   std::vector<std::string> machines = {};  // replace the machines in gpu_list; empty: keep them
+  std::vector<std::string> gpus = {};      // the same for its GPUs
 };
 
 // Parses a params file: finds the kind whose layout fits best, aligns the lines with it and checks

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <set>
 
 #include "base/fd.h"
@@ -124,9 +125,45 @@ bool is_saturated(const Predictions& predictions) {
   return any;
 }
 
+// The last decimal place that these values were printed with, such as 1e-5.
+double last_place(const Predictions& predictions) {
+  constexpr int kMostDecimals = 12;
+  int decimals = 0;
+  for (const auto& [name, values] : predictions) {
+    for (const double value : values) {
+      const auto whole = [&] {
+        const double scaled = value * std::pow(10, decimals);
+        return std::abs(scaled - std::round(scaled)) <= 1e-6;
+      };
+      while (decimals < kMostDecimals && !whole()) ++decimals;
+    }
+  }
+  return std::pow(10, -decimals);
+}
+
+// The usual tolerance would hide a wrong factor in small values, such as the probability of one
+// class in 1000. So it is a share of the largest value that is not whole (a class), but no less
+// than the rounding of what was printed.
+double atol_for(const Pair& pair) {
+  double largest = 0;
+  for (const auto& [name, values] : pair.dynamic_side) {
+    for (const double value : values) {
+      if (value != std::round(value)) largest = std::max(largest, std::abs(value));
+    }
+  }
+  const double rounding = std::max(last_place(pair.dynamic_side), last_place(pair.static_side));
+  return std::min(kUsualAtol, std::max(rounding, kUsualAtol * largest));
+}
+
 bool is_npy(const std::string& path) { return path.ends_with(".npy"); }
 
 }  // namespace
+
+Predictions predictions_in(std::string_view log) {
+  Predictions wanted;
+  for (const std::string& name : image_names(log)) wanted[name];
+  return find_in_log(log, wanted);
+}
 
 Result<std::vector<Finding>> compare_dynamic_static(const std::string& dynamic_path,
                                                     const std::string& static_path,
@@ -143,7 +180,9 @@ Result<std::vector<Finding>> compare_dynamic_static(const std::string& dynamic_p
   } else {
     ASSAY_TRY(pair, pair_of(dynamic_text, static_text));
   }
-  std::vector<Finding> findings = compare_outputs(pair.dynamic_side, pair.static_side, tolerance);
+  std::vector<Finding> findings =
+      compare_outputs(pair.dynamic_side, pair.static_side,
+                      {tolerance.atol.value_or(atol_for(pair)), tolerance.rtol});
   const bool told = std::any_of(findings.begin(), findings.end(), [](const Finding& one) {
     return one.grade == Finding::Grade::vacuous;
   });

@@ -103,6 +103,10 @@ Result<std::string> stage_details(ChainStore& store, const StoredStage& stage) {
     const auto found = series.find(one.name);
     if (found != series.end()) html += plot(one.title, found->second);
   }
+  for (const auto& [name, values] : series) {
+    const bool total = name == "loss" || name == "eval_loss";
+    if (stage::is_loss(name) && !total) html += plot(name, values);
+  }
   html += node_table(nodes);
   if (!fields.empty()) html += "<details><summary>AutoLog</summary><table>\n";
   for (const auto& [field, value] : fields) {
@@ -114,6 +118,13 @@ Result<std::string> stage_details(ChainStore& store, const StoredStage& stage) {
 
 std::string rounded(double value, int digits = 0) {
   return value > 0 ? fmt::format("{:.{}f}", value, digits) : "";
+}
+
+// Why a stage failed, and where its log is.
+std::string detail_of(const StoredStage& stage) {
+  if (stage.state == "passed" || stage.log.empty()) return escape_markup(stage.detail);
+  return fmt::format("{}{}log: <code>{}</code>", escape_markup(stage.detail),
+                     stage.detail.empty() ? "" : "<br>", escape_markup(stage.log));
 }
 
 std::string stage_table(const std::vector<StoredStage>& stages, double budget) {
@@ -128,7 +139,7 @@ std::string stage_table(const std::vector<StoredStage>& stages, double budget) {
         "class=\"n\">{}<td class=\"n\">{}<td>{}</tr>\n",
         escape_markup(stage.name), stage.state == "passed" ? "passed" : "bad",
         escape_markup(stage.state), rounded(stage.seconds, 1), 100 * stage.seconds / budget,
-        rounded(stage.peak_rss_mb), rounded(stage.gpu_memory_mb), escape_markup(stage.detail));
+        rounded(stage.peak_rss_mb), rounded(stage.gpu_memory_mb), detail_of(stage));
   }
   return html + fmt::format(
                     "<tr class=\"all\"><td>all<td><td class=\"n\">{:.1f}<td class=\"n\">{:.1f}%"
@@ -137,6 +148,8 @@ std::string stage_table(const std::vector<StoredStage>& stages, double budget) {
 }
 
 }  // namespace
+
+std::string_view page_style() { return kStyle; }
 
 Result<std::string> chain_report(ChainStore& store, double budget_seconds) {
   ASSAY_TRY(const std::vector<StoredRun> runs, store.runs());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "chain/results/chain_store.h"
@@ -11,5 +12,8 @@ namespace assay::chain::results {
 // of loss, ips and memory. It shows each stage's share of `budget_seconds`. While the run is not
 // finished, the page reloads itself.
 Result<std::string> chain_report(ChainStore& store, double budget_seconds);
+
+// The style sheet of assay's pages about chains.
+std::string_view page_style();
 
 }  // namespace assay::chain::results

@@ -45,6 +45,13 @@ bool is_setting(std::string_view entry) {
                              [&](std::string_view prefix) { return entry.starts_with(prefix); });
 }
 
+// A model of a campaign may run on other GPUs the next time: their number counts.
+std::string setting_of(const std::string& entry) {
+  constexpr std::string_view kDevices = "CUDA_VISIBLE_DEVICES=";
+  if (!entry.starts_with(kDevices) || entry.size() == kDevices.size()) return entry;
+  return fmt::format("{}{} devices", kDevices, std::ranges::count(entry, ',') + 1);
+}
+
 }  // namespace
 
 std::string sources_of(const std::string& project, const std::string& output) {
@@ -55,8 +62,12 @@ std::string sources_of(const std::string& project, const std::string& output) {
                                       fs::directory_options::skip_permission_denied, error);
   while (!error && it != fs::recursive_directory_iterator() && files.size() < kMostFiles) {
     const fs::path path = it->path().lexically_normal();
+    // models.jsonl: a campaign's results.
     const bool hidden = path.filename().string().starts_with('.');
-    if (it->is_directory(error) && (hidden || path == skipped)) it.disable_recursion_pending();
+    if (it->is_directory(error) &&
+        (hidden || path == skipped || fs::exists(path / "models.jsonl", error))) {
+      it.disable_recursion_pending();
+    }
     if (it->is_regular_file(error) && is_source(path)) files.insert(path.string());
     it.increment(error);
   }
@@ -72,7 +83,7 @@ std::string identity_of(const plan::Stage& stage, const stage::StageCommand& com
   spawn.whole_environment = command.whole_environment;
   std::set<std::string> settings(stage.environment.begin(), stage.environment.end());
   for (const std::string& entry : environment_of(spawn)) {
-    if (is_setting(entry)) settings.insert(entry);
+    if (is_setting(entry)) settings.insert(setting_of(entry));
   }
   const std::string program = find_program(command.argv.front()).value_or(command.argv.front());
   std::vector<std::string> inputs;

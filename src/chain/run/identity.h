@@ -8,7 +8,7 @@
 namespace assay::chain::run {
 
 // The state of a project's sources (scripts and settings), as a number that changes when one of
-// them does. Folders below `output` and hidden ones do not count.
+// them does. Folders below `output`, hidden ones and results of campaigns do not count.
 std::string sources_of(const std::string& project, const std::string& output);
 
 // What decides the result of a stage: its command, the settings in its environment, the interpreter

@@ -58,9 +58,8 @@ std::string stale_input(const std::deque<Job>& jobs, const Job& job, const std::
     const stage::FileMarks files = stage::mark_files("", path);
     const bool fresh = std::ranges::any_of(files, [&](const auto& file) {
       return file.second.changed_ns >= started_ns ||
-             std::ranges::any_of(jobs, [&](const Job& other) {
-               return other.kept && other.made.contains(file.first);
-             });
+             std::ranges::any_of(jobs,
+                                 [&](const Job& other) { return other.made.contains(file.first); });
     });
     if (!files.empty() && !fresh) {
       return fmt::format("{} is older than this run, and no stage made it", path);

@@ -19,7 +19,8 @@ bool reads(const Job& job, const std::string& path);
 std::string unmade_input(const std::deque<Job>& jobs, const Job& job);
 
 // Why the stage must not run: it reads a file in the folder `results` that is older than
-// `started_ns` (ctime) and that no kept stage made. "" if it may run.
+// `started_ns` (ctime) and that no stage made, in this run or kept. "" if it may run. A clock that
+// jumps back makes files of this run look old, so what a stage made counts before any time.
 std::string stale_input(const std::deque<Job>& jobs, const Job& job, const std::string& results,
                         std::int64_t started_ns);
 

@@ -20,7 +20,7 @@ void Job::read(std::string_view whole) {
   auto [line, readings_of_line] = nodes.take(whole);
   evidence.take(line);
   for (const stage::Reading& reading : readings_of_line) {
-    if (reading.name.ends_with("loss") && !std::isfinite(reading.value) && bad_loss.empty()) {
+    if (stage::is_loss(reading.name) && !std::isfinite(reading.value) && bad_loss.empty()) {
       bad_loss = fmt::format("{} {} is {}", reading.name, counts[reading.name] + 1, reading.value);
     }
     latest[reading.name] = reading.value;

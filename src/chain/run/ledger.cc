@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kShowEvery{2};  // writes readings to the store and the page
 
-Result<Fd> lock_folder(const std::string& folder) {
-  const std::string path = folder + "/.assay-lock";
+Result<Fd> lock_folder(const std::string& folder, const std::string& suffix) {
+  const std::string path = folder + "/.assay-lock" + suffix;
   ASSAY_TRY(Fd lock, open_output(path, O_RDWR));
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     return usage_error(
@@ -57,7 +57,7 @@ Result<Ledger> Ledger::open(const plan::Plan& plan, const RunOptions& options) {
     fs::create_directories(folder, error);
     if (error) return fail(fmt::format("cannot create {}: {}", folder, error.message()));
   }
-  ASSAY_TRY(Fd lock, lock_folder(shared));
+  ASSAY_TRY(Fd lock, lock_folder(shared, options.rank_suffix));
   ASSAY_TRY(results::ChainStore store, results::ChainStore::open(path, OpenMode::create));
   if (options.store_path.empty()) ASSAY_CHECK(check_owner(store, options.params_path, path));
   Ledger ledger(plan, options, std::move(store));

@@ -24,6 +24,7 @@ struct RunOptions {
   std::string page_path;       // the report's page, rewritten during the run; "": none
   std::string params_path;
   std::string store_path;     // "": "chain.db" in the plan's folder
+  std::string rank_suffix;    // of a machine's own files in a shared folder; "": the first machine
   fleet::FleetOptions fleet;  // for stages on many machines
   // Of a suite's script:
   std::string shim;       // path of assay-shim

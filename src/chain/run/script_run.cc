@@ -340,12 +340,11 @@ class ScriptRunner {
              (other.run || (other.done && other.ended > job.started));
     });
     if (!job.by_script && !was_asked && outcome.state != StageState::interrupted) {
-      return {StageState::failed,
-              "the server ended before anything asked it: " + outcome.exit.describe(),
-              outcome.exit,
-              outcome.seconds,
-              outcome.log_bytes,
-              outcome.peak};
+      const std::string& error = job.evidence.last_error();
+      outcome.state = StageState::failed;
+      outcome.detail = "the server ended before anything asked it: " + outcome.exit.describe() +
+                       (error.empty() ? "" : ": " + error);
+      return outcome;
     }
     outcome.state = outcome.state == StageState::interrupted ? outcome.state : StageState::passed;
     outcome.detail.clear();

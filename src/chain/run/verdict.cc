@@ -55,7 +55,6 @@ void name_cause(const Job& job, stage::Outcome& outcome) {
   } else if (job.evidence.disk_full()) {
     outcome.state = StageState::disk_full;
   }
-  if (!job.evidence.last_error().empty()) outcome.detail += ": " + job.evidence.last_error();
 }
 
 void fail_as(stage::Outcome& outcome, StageState state, std::string detail) {
@@ -65,9 +64,7 @@ void fail_as(stage::Outcome& outcome, StageState state, std::string detail) {
 
 void judge_log(const Job& job, stage::Outcome& outcome) {
   if (job.evidence.traceback()) {
-    fail_as(outcome, StageState::traceback,
-            fmt::format("ended with exit code 0 after an uncaught exception: {}",
-                        job.evidence.last_error()));
+    fail_as(outcome, StageState::traceback, "ended with exit code 0 after an uncaught exception");
   } else if (job.stage->kind != plan::StageKind::train) {
     return;
   } else if (!job.bad_loss.empty()) {
@@ -106,9 +103,7 @@ std::string complaint_of(const Job& job, const stage::Outcome& outcome) {
   return on_gpu && gpus > 0 ? stage::unseen_complaint(outcome.peak, outcome.looks) : "";
 }
 
-}  // namespace
-
-stage::Outcome judged(Job& job, stage::Outcome outcome, bool lenient) {
+stage::Outcome without_error_line(Job& job, stage::Outcome outcome, bool lenient) {
   if (!outcome.passed()) {
     name_cause(job, outcome);
     if (!job.fleet_word.empty()) outcome.detail = job.fleet_word;
@@ -120,6 +115,17 @@ stage::Outcome judged(Job& job, stage::Outcome outcome, bool lenient) {
     if (std::string complaint = complaint_of(job, outcome); !complaint.empty()) {
       fail_as(outcome, StageState::wrong_device, std::move(complaint));
     }
+  }
+  return outcome;
+}
+
+}  // namespace
+
+stage::Outcome judged(Job& job, stage::Outcome outcome, bool lenient) {
+  outcome = without_error_line(job, std::move(outcome), lenient);
+  const std::string& error = job.evidence.last_error();
+  if (!outcome.passed() && !error.empty()) {
+    outcome.detail += (outcome.detail.empty() ? "" : ": ") + error;
   }
   return outcome;
 }

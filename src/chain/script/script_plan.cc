@@ -160,6 +160,10 @@ Result<Script> read_script(const ScriptRequest& request) {
     script.params = params::on_machines(script.params, request.machines);
     script.changed = true;
   }
+  if (!request.gpus.empty()) {
+    ASSAY_TRY(script.params, params::on_gpus(script.params, request.gpus));
+    script.changed = true;
+  }
   const std::string python = value_of(command_lines(script.params), "python");
   if (python.starts_with('/')) {  // PATH does not decide there
     if (script.python.empty()) script.python = python;

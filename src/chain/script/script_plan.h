@@ -22,6 +22,7 @@ struct ScriptRequest {
   std::string output_root;            // folder of assay's own logs; "": ./test_tipc/assay
   std::string python;                 // replaces every interpreter; "": keep them
   std::vector<std::string> machines;  // replace those of gpu_list; empty: keep them
+  std::vector<std::string> gpus;      // the same
   bool makes_checkpoint = true;  // the rehearsed training leaves the checkpoint that the file names
   bool trusted = false;
 };

@@ -1,6 +1,9 @@
 #include "chain/script/shim_folder.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -44,16 +47,45 @@ fs::path temporary_folder(std::error_code& error) {
   return fs::temp_directory_path(error);
 }
 
+// Locks the folder; none if another process holds it.
+Fd locked_folder(const fs::path& folder) {
+  Fd held(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  return held && ::flock(held.get(), LOCK_EX | LOCK_NB) == 0 ? std::move(held) : Fd();
+}
+
+// Removes the folders of killed processes. A living process holds the lock of its folder, whatever
+// its number and its PID namespace are.
+void remove_stale(const fs::path& parent, const std::string& start) {
+  std::error_code error;
+  for (fs::directory_iterator it(parent, error); !error && it != fs::directory_iterator();
+       it.increment(error)) {
+    if (!it->path().filename().string().starts_with(start)) continue;
+    std::error_code ignored;
+    if (const Fd held = locked_folder(it->path())) fs::remove_all(it->path(), ignored);
+  }
+}
+
 }  // namespace
 
 Result<ShimFolder> ShimFolder::create(const std::string& shim) {
   std::error_code error;
   if (!fs::exists(shim, error)) return fail(fmt::format("{} is missing beside assay", shim));
-  std::string name = (temporary_folder(error) / "assay-script-XXXXXX").string();
-  if (error || ::mkdtemp(name.data()) == nullptr) return errno_error("cannot create " + name);
+  const fs::path parent = temporary_folder(error);
+  const std::string start = fmt::format("assay-script-{}-", ::geteuid());
+  if (!error) remove_stale(parent, start);
   ShimFolder folder;
-  folder.path_ = fs::canonical(name, error);
   folder.shim_ = shim;
+  std::string name;
+  // Another process may take the new folder for a stale one until it is locked. Some file systems
+  // lock no folders; nobody removes anything there.
+  constexpr int kTries = 10;
+  for (int tries = 0; tries < kTries && (!folder.lock_ || !fs::exists(name)); ++tries) {
+    ::rmdir(name.c_str());
+    name = (parent / (start + "XXXXXX")).string();
+    if (error || ::mkdtemp(name.data()) == nullptr) return errno_error("cannot create " + name);
+    folder.lock_ = locked_folder(name);
+  }
+  folder.path_ = fs::canonical(name, error);
   fs::create_directories(folder.programs(), error);
   if (error) return fail(fmt::format("cannot write to {}: {}", name, error.message()));
   for (const std::string_view program : kPrograms) folder.add(program);
@@ -62,7 +94,9 @@ Result<ShimFolder> ShimFolder::create(const std::string& shim) {
 }
 
 ShimFolder::ShimFolder(ShimFolder&& other) noexcept
-    : path_(std::exchange(other.path_, {})), shim_(std::move(other.shim_)) {}
+    : path_(std::exchange(other.path_, {})),
+      shim_(std::move(other.shim_)),
+      lock_(std::move(other.lock_)) {}
 
 ShimFolder::~ShimFolder() {
   std::error_code error;

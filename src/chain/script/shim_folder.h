@@ -4,13 +4,14 @@
 #include <string>
 #include <string_view>
 
+#include "base/fd.h"
 #include "base/result.h"
 
 namespace assay::chain::script {
 
 // A temporary folder of this user alone, whose `bin` has the shim under the name of every
 // interpreter. A script that has `bin` in front of its PATH starts the shim. The destructor removes
-// it.
+// it. create() also removes the folders that killed processes of this user have left.
 class ShimFolder {
  public:
   // `shim` is the path of assay-shim.
@@ -34,6 +35,7 @@ class ShimFolder {
   ShimFolder() = default;
   std::filesystem::path path_;
   std::string shim_;
+  Fd lock_;  // of the folder, while this process lives
 };
 
 }  // namespace assay::chain::script

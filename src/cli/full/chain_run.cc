@@ -13,6 +13,7 @@
 #include "base/process.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "chain/campaign/results.h"
 #include "chain/params/params.h"
 #include "chain/plan/make_plan.h"
 #include "chain/plan/plan_builder.h"
@@ -137,6 +138,10 @@ CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
   app->add_option("--output-root", arguments.output_root,
                   "Folder of assay's logs and results (default: test_tipc/assay; of the standard "
                   "chain test_tipc/output)");
+  app->add_option("--gpus", arguments.gpus,
+                  "GPUs of this machine to use: the file's GPU n is the n-th of these");
+  app->add_flag("--report-line", arguments.report_line,
+                "Print the stages as a line of JSON for the campaign that started this run");
   app->add_flag("--fallback-checkpoint", arguments.plan.fallback_checkpoint,
                 "Use the newest checkpoint (iter_N) instead of the one that the file names");
   app->add_option("-C,--directory", arguments.folder,
@@ -197,6 +202,7 @@ Status keep_own_share(plan::Plan& plan, run::RunOptions& options) {
     plan.stages[i].log += suffix;
   }
   plan.results_log += suffix;
+  options.rank_suffix = suffix;
   options.store_path =
       (options.store_path.empty() ? plan.folder + "/chain.db" : options.store_path) + suffix;
   return {};
@@ -209,6 +215,7 @@ Result<plan::Plan> native_plan(const RunArguments& arguments) {
   std::string warnings;
   params::Origin origin{arguments.file, arguments.dialect.name, dialects};
   origin.machines = arguments.script.machines;
+  origin.gpus = arguments.script.gpus;
   ASSAY_TRY(const params::Params params, params::load_params(origin, &warnings));
   if (!warnings.empty()) show(stderr, "{}\n", warnings);
   return plan::make_plan(params, arguments.mode, arguments.plan);
@@ -257,6 +264,9 @@ void fill(RunArguments& arguments, const CLI::App& app) {
   request.shim = shim_beside(options.self);
   options.shim = request.shim;
   if (!arguments.machines.empty()) request.machines = split_at(arguments.machines, ',');
+  if (arguments.gpus.empty()) return;
+  request.gpus = split_at(arguments.gpus, ',');
+  ::setenv("CUDA_VISIBLE_DEVICES", arguments.gpus.c_str(), 1);  // of stages without a device
 }
 
 // The plan, and with it the script if one drives the run.
@@ -310,6 +320,7 @@ Result<int> run(RunArguments& arguments, const CLI::App& app) {
   show(stdout, "{}", run::time_table(result, arguments.run.budget));
   show(stdout, "results: {}\n",
        arguments.run.store_path.empty() ? plan.folder + "/chain.db" : arguments.run.store_path);
+  if (arguments.report_line) show(stdout, "{}\n", campaign::model_line(result));
   if (result.interrupted) return kInterrupted;
   return result.all_passed() ? kAllGood : kSomeFailed;
 }

@@ -26,6 +26,8 @@ struct RunArguments {
   std::string output_root;
   DialectArguments dialect;
   std::string machines;  // "a,b"
+  std::string gpus;      // "2,3"
+  bool report_line = false;
   bool native = false;
   bool dry_run = false;
   bool json = false;

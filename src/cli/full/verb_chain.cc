@@ -22,7 +22,9 @@
 #include "chain/results/compare.h"
 #include "chain/results/report_html.h"
 #include "cli/exit_code.h"
+#include "cli/full/chain_campaign.h"
 #include "cli/full/chain_check.h"
+#include "cli/full/chain_golden.h"
 #include "cli/full/chain_run.h"
 #include "cli/full/chain_speed.h"
 
@@ -120,7 +122,8 @@ CLI::App* add_compare(CLI::App& chain, CompareArguments& arguments) {
                                         "Stored results: a path, with * in the file's name");
   app->add_option("--log_file", arguments.logs, "Inference logs: a path, with * in the file's name")
       ->needs(stored);
-  app->add_option("--atol", arguments.tolerance.atol, "Absolute tolerance (default 0.001)");
+  app->add_option("--atol", arguments.tolerance.atol,
+                  "Absolute tolerance (default 0.001; with --dynamic less for small values)");
   app->add_option("--rtol", arguments.tolerance.rtol, "Relative tolerance (default 0.001)");
   CLI::Option* dynamic_option = app->add_option("--dynamic", arguments.dynamic_path,
                                                 "Log (or .npy) of the dynamic inference");
@@ -205,8 +208,11 @@ struct ChainArguments {
   RunArguments run;
   NodeArguments fleet;
   NodeArguments node;
+  RemoteArguments remote;
   CompareArguments compare;
   SpeedArguments speed;
+  RecordArguments record;
+  JudgeArguments judge;
   ReportArguments report;
 };
 
@@ -221,15 +227,21 @@ Verb add_chain_verb(CLI::App& parent) {
   CLI::App* run_app = add_run(*verb.app, arguments->run);
   CLI::App* fleet_app = add_fleet(*verb.app, arguments->fleet);
   CLI::App* node_app = add_node(*verb.app, arguments->node);
+  CLI::App* remote_app = add_remote(*verb.app, arguments->remote);
   CLI::App* compare_app = add_compare(*verb.app, arguments->compare);
   CLI::App* speed_app = add_speed(*verb.app, arguments->speed);
+  CLI::App* record_app = add_record(*verb.app, arguments->record);
+  CLI::App* judge_app = add_judge(*verb.app, arguments->judge);
   CLI::App* report_app = add_report(*verb.app, arguments->report);
   verb.run = [=]() -> Result<int> {
     if (check_app->parsed()) return check(arguments->check);
     if (fleet_app->parsed()) return fleet(arguments->fleet);
     if (node_app->parsed()) return node(arguments->node);
+    if (remote_app->parsed()) return remote(arguments->remote);
     if (compare_app->parsed()) return compare(arguments->compare);
     if (speed_app->parsed()) return speed(arguments->speed);
+    if (record_app->parsed()) return record(arguments->record);
+    if (judge_app->parsed()) return judge(arguments->judge);
     if (report_app->parsed()) return report(arguments->report);
     return run(arguments->run, *run_app);
   };

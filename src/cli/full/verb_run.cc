@@ -19,9 +19,12 @@
 #include "base/text.h"
 #include "campaign/campaign.h"
 #include "campaign/pid_file.h"
+#include "campaign/rotating_log.h"
 #include "campaign/runner.h"
+#include "chain/campaign/campaign_file.h"
 #include "cli/api_options.h"
 #include "cli/exit_code.h"
+#include "cli/full/chain_campaign.h"
 
 namespace assay::cli::full {
 namespace {
@@ -30,8 +33,11 @@ constexpr const char* kRunExamples = R"(Examples:
   assay run night.toml --background
   assay run run_config.yaml --set-env=FLAGS_use_mkldnn=0 --engine-arg=num_gpus=2
   assay status night.toml; assay stop night.toml
+  assay run models.toml --background
 FILE is TOML, or YAML of PaddleAPITest's run.py; both have the names of run.py. Flags after -- go to every
-round of `assay api`. Exit code: that of the worst round.)";
+round of `assay api`. Exit code: that of the worst round. A file with a table [chains] is a campaign of
+chains: it runs `assay chain run` for many params files, on GPUs, ssh hosts or Slurm. Exit code: 1 if there
+are new failures.)";
 
 constexpr std::chrono::seconds kStopPatience{60};
 
@@ -141,7 +147,41 @@ void print_dry_run(const Campaign& campaign, const RunnerOptions& options) {
   }
 }
 
+void print_background(const std::string& name, pid_t pid, const std::filesystem::path& log_dir,
+                      const std::string& file) {
+  show(stdout, "{} runs as process {}\nlog: {}\nassay status {}; assay stop {}\n", name, pid,
+       latest_log(log_dir).string(), file, file);
+}
+
+// A campaign of chains: it has its seats, limits and flags in its file alone.
+Result<int> run_chains_file(const RunOptions& options) {
+  ASSAY_TRY(chain::campaign::Campaign campaign, chain::campaign::read_campaign(options.file));
+  if (!options.log_dir.empty()) campaign.log_dir = options.log_dir;
+  if (options.dry_run) return print_chain_campaign(campaign);
+  const auto run = [&](const std::function<void()>& started) -> Result<int> {
+    const std::filesystem::path pid_path = default_pid_file(campaign.name);
+    ASSAY_TRY(const Fd pid_file, take_pid_file(pid_path));
+    std::error_code ignored;
+    std::filesystem::create_directories(campaign.log_dir, ignored);
+    const std::filesystem::path log = new_log(campaign.log_dir);
+    const auto show_and_keep = [&](std::string_view text) {
+      show_text(stdout, text);
+      std::fflush(stdout);
+      (void)append_to_log(log, text);
+    };
+    auto ended = run_chain_campaign(campaign, show_and_keep, started);
+    if (!ended) show_and_keep(fmt::format("assay: {}\n", ended.error().message));
+    std::filesystem::remove(pid_path, ignored);
+    return ended;
+  };
+  if (!options.background) return run({});
+  ASSAY_TRY(const pid_t pid, run_in_background(run));
+  print_background(campaign.name, pid, campaign.log_dir, options.file);
+  return kAllGood;
+}
+
 Result<int> run_campaign_file(const RunOptions& options) {
+  if (chain::campaign::is_campaign_of_chains(options.file)) return run_chains_file(options);
   ASSAY_TRY(Campaign campaign, read_campaign(options.file));
   ASSAY_CHECK(apply(options, campaign));
   ASSAY_CHECK(keep_known(campaign));
@@ -160,10 +200,24 @@ Result<int> run_campaign_file(const RunOptions& options) {
     };
     return run_campaign(campaign, runner);
   }
-  ASSAY_TRY(const pid_t pid, run_in_background(campaign, runner));
-  show(stdout, "{} runs as process {}\nlog: {}\nassay status {}; assay stop {}\n", campaign.name,
-       pid, latest_log(campaign).string(), options.file, options.file);
+  const auto run = [&](const std::function<void()>& started) {
+    runner.started = started;
+    return run_campaign(campaign, runner);
+  };
+  ASSAY_TRY(const pid_t pid, run_in_background(run));
+  print_background(campaign.name, pid, campaign.log_dir, options.file);
   return kAllGood;
+}
+
+// What `status` and `stop` know a campaign by: its name, pid file and folder.
+Result<Campaign> identified(const RunOptions& options) {
+  if (!chain::campaign::is_campaign_of_chains(options.file)) return read_campaign(options.file);
+  ASSAY_TRY(const auto chains, chain::campaign::read_campaign(options.file));
+  Campaign campaign;
+  campaign.name = chains.name;
+  campaign.pid_file = default_pid_file(chains.name);
+  campaign.log_dir = chains.log_dir.string();
+  return campaign;
 }
 
 std::string duration(double seconds) {
@@ -178,9 +232,14 @@ std::string last_line_of(const std::filesystem::path& file) {
   return std::string(all.substr(all.rfind('\n') + 1));
 }
 
+void show_latest_log(const std::filesystem::path& log_dir) {
+  const std::filesystem::path log = latest_log(log_dir);
+  if (!log.empty()) show(stdout, "log: {}\n  {}\n", log.string(), last_line_of(log));
+}
+
 // Prints whether the campaign runs, its rounds and the last line of its log.
 Result<int> show_status(const RunOptions& options) {
-  ASSAY_TRY(Campaign campaign, read_campaign(options.file));
+  ASSAY_TRY(Campaign campaign, identified(options));
   if (!options.log_dir.empty()) campaign.log_dir = options.log_dir;
   const auto running = running_process(campaign.pid_file);
   if (running) {
@@ -188,6 +247,13 @@ Result<int> show_status(const RunOptions& options) {
          duration(running->seconds));
   } else {
     show(stdout, "{} does not run\n", campaign.name);
+  }
+  if (chain::campaign::is_campaign_of_chains(options.file)) {
+    ASSAY_TRY(auto chains, chain::campaign::read_campaign(options.file));
+    chains.log_dir = campaign.log_dir;
+    show_chain_progress(chains);
+    show_latest_log(campaign.log_dir);
+    return kAllGood;
   }
   const nlohmann::json progress = read_progress(campaign);
   if (!progress.is_object()) return kAllGood;
@@ -198,13 +264,12 @@ Result<int> show_status(const RunOptions& options) {
     show(stdout, "  {}: {}, {}, {}\n", round.value("label", ""), round.value("ended", usual),
          duration(static_cast<double>(until - began) / 1000), round.value("log_dir", ""));
   }
-  const std::filesystem::path log = latest_log(campaign);
-  if (!log.empty()) show(stdout, "log: {}\n  {}\n", log.string(), last_line_of(log));
+  show_latest_log(campaign.log_dir);
   return kAllGood;
 }
 
 Result<int> stop_campaign(const RunOptions& options) {
-  ASSAY_TRY(const Campaign campaign, read_campaign(options.file));
+  ASSAY_TRY(const Campaign campaign, identified(options));
   ASSAY_TRY(const bool told, signal_process(campaign.pid_file, SIGTERM));
   if (!told) {
     show(stdout, "{} does not run\n", campaign.name);

@@ -11,10 +11,8 @@
 #include <vector>
 
 #include "base/atomic_file.h"
-#include "base/fd.h"
 #include "base/process.h"
 #include "base/terminal.h"
-#include "base/text.h"
 #include "cli/exit_code.h"
 #include "cluster/kubernetes.h"
 #include "cluster/slurm.h"
@@ -26,11 +24,9 @@ namespace {
 constexpr const char* kSlurmExamples = R"(Examples:
   assay submit slurm --workers=64 --gres=gpu:1 --store=postgresql://assay@db/runs
   assay submit slurm --workers=8 --sbatch=--partition=gpu -- --api_config_file=cases.txt
-  assay submit slurm --chains=models.txt --mode=lite_train_lite_infer --workers=8 --gres=gpu:8
 Flags after -- go to every worker: flags of `assay work`, or of `assay api` without a database. Without a
-database each worker runs a part of the cases, and `assay merge` makes one run of the parts. With --chains,
-each line of a file names a params file; each chain runs in an allocation of its own, as many at a time as
-there are workers. With --nodes=2, a chain's trainings run on two machines together.)";
+database each worker runs a part of the cases, and `assay merge` makes one run of the parts. Chains of models
+run in jobs of Slurm by `assay run`.)";
 
 constexpr const char* kKubernetesExamples = R"(Examples:
   kubectl create secret generic assay-db --from-literal=password=…
@@ -42,7 +38,6 @@ struct SubmitOptions {
   Workers workers;
   bool dry_run = false;
   SlurmJob slurm;
-  SlurmChains chains;
   KubernetesJob kubernetes;
 };
 
@@ -81,34 +76,6 @@ Status hand_over(std::vector<std::string> words, const std::filesystem::path& fi
   return fail(fmt::format("{}: {}", fmt::join(words, " "), ended.describe()));
 }
 
-// The chains of --chains. Each line of the list must name an existing params file.
-Result<SlurmChains> chains_of(const SubmitOptions& options, const Workers& workers) {
-  SlurmChains chains = options.chains;
-  if (!workers.store.empty())
-    return usage_error(
-        "--chains and --store exclude each other: chains keep their results in their own folders");
-  if (chains.mode.empty()) return usage_error("--chains needs --mode: lite_train_lite_infer, …");
-  auto list = read_file(chains.list);
-  if (!list) return usage_error("--chains: " + list.error().message);
-  for (const std::string& line : split_at(*list, '\n')) {
-    if (line.empty()) continue;
-    ++chains.models;
-    if (std::filesystem::exists(line)) continue;
-    return usage_error(fmt::format("--chains: line {} names no file: {}", chains.models, line));
-  }
-  if (chains.models == 0) return usage_error("--chains: " + chains.list + " is empty");
-  if (list->find("\n\n") != std::string::npos || list->front() == '\n') {
-    return usage_error("--chains: " + chains.list + " has an empty line");
-  }
-  chains.list = std::filesystem::absolute(chains.list).string();
-  chains.name = workers.name;
-  chains.program = workers.program;
-  chains.log_dir = workers.log_dir;
-  chains.at_once = workers.count;
-  chains.arguments = workers.arguments;
-  return chains;
-}
-
 Result<int> submit_slurm(const SubmitOptions& options) {
   SlurmJob job = options.slurm;
   job.workers = options.workers;
@@ -119,21 +86,13 @@ Result<int> submit_slurm(const SubmitOptions& options) {
   const std::filesystem::path folder = std::filesystem::absolute(
       job.workers.log_dir.empty() ? "assay-runs/" + job.workers.name : job.workers.log_dir);
   job.workers.log_dir = folder.string();
-  const bool chain = !options.chains.list.empty();
-  std::string script;
-  if (chain) {
-    ASSAY_TRY(const SlurmChains chains, chains_of(options, job.workers));
-    script = slurm_chain_script(chains, job);
-  } else {
-    if (options.chains.machines > 1) return usage_error("--nodes needs --chains");
-    script = slurm_script(job);
-  }
+  const std::string script = slurm_script(job);
   if (options.dry_run) {
     show(stdout, "{}", script);
     return kAllGood;
   }
   ASSAY_CHECK(hand_over({"sbatch"}, folder / (job.workers.name + ".sbatch"), script));
-  show(stdout, "logs: {}/{}-*.log\n", folder.string(), chain ? "model" : "worker");
+  show(stdout, "logs: {}/worker-*.log\n", folder.string());
   return kAllGood;
 }
 
@@ -186,16 +145,6 @@ Verb add_submit_verb(CLI::App& parent) {
       ->allow_extra_args(false);
   slurm->add_option("--launcher", options->slurm.launcher,
                     "Words before the worker: 'apptainer exec --nv assay.sif'");
-  slurm->add_option(
-      "--chains", options->chains.list,
-      "Run chains instead of API cases: a file with the path of a params file on each line");
-  slurm->add_option("--mode", options->chains.mode,
-                    "With --chains: the mode, such as lite_train_lite_infer");
-  slurm
-      ->add_option("--nodes", options->chains.machines,
-                   "With --chains: machines of each allocation, which train together")
-      ->check(CLI::Range(1, 10'000))
-      ->capture_default_str();
   slurm->footer(kSlurmExamples);
   CLI::App* kubernetes = app->add_subcommand("kubernetes", "Submit an Indexed Job to Kubernetes");
   add_worker_options(*kubernetes, *options);

@@ -122,6 +122,42 @@ TEST_F(TwoMachines, MobilenetTrainsOnBothAndGoesOnOnTheFirst) {
   EXPECT_NE((*nodes)[0].ips, (*nodes)[1].ips);
 }
 
+// The suite's own script reads `ip,ip;0` and starts one command; both machines run it, and the
+// first alone exports and infers.
+TEST_F(TwoMachines, ASuitesOwnScriptTrainsOnBoth) {
+  const Scratch scratch;
+  put(scratch.path() / "test_tipc/test_train_inference_python.sh", R"sh(
+value() { grep "^$1:" $file | head -1 | cut -d: -f2-; }
+file=$1 python=$(value python) gpus=$(value gpu_list) out=./test_tipc/output/tiny/$2
+mkdir -p $out
+eval "$python -m paddle.distributed.launch --ips=${gpus%%;*} --gpus=${gpus##*;} $(value norm_train) --out=$out/w --epochs=2"
+eval "$python $(value norm_export) --out=$out/model --weights=$out/w/last.w"
+eval "$python $(value inference) --model_dir=$out/model"
+)sh");
+  put(scratch.path() / "f.txt",
+      std::string("model_name:tiny\npython:") + CHAIN_CHILD +
+          "\ngpu_list:10.78.0.1,10.78.0.2;0\nnorm_train:train.py \"say=epoch 2/2 loss: 0.5\" "
+          "make=last.w\nnorm_export:export.py make=inference.pdmodel make=inference.pdiparams\n"
+          "inference:infer.py say=inferred\n");
+  std::vector<std::string> words{"run", "f.txt", "lite_train_lite_infer"};
+  for (const std::string& word : reach()) words.push_back(word);
+  const CliResult result = run_cli(scratch.path(), words);
+  const auto folder = scratch.path() / "test_tipc/assay/tiny/f/lite_train_lite_infer";
+  ASSERT_EQ(result.code, 0) << result.out << slurp(folder / "norm_train.log");
+  auto store = results::ChainStore::open(folder / "chain.db", OpenMode::existing);
+  ASSERT_TRUE(store);
+  const auto stages = store->stages(1);
+  std::vector<std::string> names;
+  for (const results::StoredStage& stage : *stages) names.push_back(stage.name + " " + stage.state);
+  EXPECT_THAT(names, ElementsAre("norm_train passed", "norm_export passed", "inference passed"));
+  const auto nodes = store->nodes(stages->front().id);
+  ASSERT_EQ(nodes->size(), 2U);
+  EXPECT_EQ((*nodes)[1].host, "10.78.0.2");
+  EXPECT_EQ((*nodes)[1].state, "passed");
+  EXPECT_THAT(slurp(folder / "norm_train.log"), HasSubstr("[10.78.0.2] epoch 2/2 loss: 0.5"));
+  EXPECT_EQ(slurp(folder / "inference.log"), "inferred\n");
+}
+
 // Real Paddle, and one machine's training killed on the way. Both machines work in one folder, as
 // on a shared file system: what one writes must not be taken for the other's.
 class KilledPaddle : public TwoMachines, public ::testing::WithParamInterface<int> {};

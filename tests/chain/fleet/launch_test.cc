@@ -9,7 +9,6 @@
 #include "chain/plan/make_plan.h"
 #include "chain/plan/plan.h"
 #include "chain/results/chain_store.h"
-#include "cluster/slurm.h"
 #include "fleet_tools.h"
 #include "paddle_project.h"
 
@@ -176,12 +175,10 @@ class FourNodes : public UnderSlurm {
   FourNodes() : UnderSlurm(4) {}
 };
 
-// Five models in allocations of two nodes, two of these at once; the files' own addresses are
-// nobody's.
+// Five models in jobs of two nodes, two of these at once; the files' own addresses are nobody's.
 TEST_F(FourNodes, ModelsRunInAllocationsOfTheirOwn) {
   const Project project;
   constexpr int kModels = 5;
-  std::string list;
   for (int i = 1; i <= kModels; ++i) {
     // The last one's training fails.
     const Commands commands{.train = i < kModels ? "\"say=loss: 1\" make=last.w" : "exit=3",
@@ -189,28 +186,20 @@ TEST_F(FourNodes, ModelsRunInAllocationsOfTheirOwn) {
     std::string text = params_text(commands);
     const std::string name = "model_name:tiny";
     text.replace(text.find(name), name.size(), name + std::to_string(i));
-    const std::string file = "params" + std::to_string(i) + ".txt";
-    put(project.path() / file, text);
-    list += file + "\n";
+    put(project.path() / fmt::format("model{}.txt", i), text);
   }
-  put(project.path() / "models.txt", list);
-  SlurmChains chains;
-  chains.program = CHAIN_CLI;
-  chains.list = (project.path() / "models.txt").string();
-  chains.models = kModels;
-  chains.at_once = 2;
-  chains.machines = 2;
-  chains.mode = "lite_train_lite_infer";
-  chains.log_dir = project.path().string();
-  put(project.path() / "suite.sbatch", slurm_chain_script(chains, {}));
+  put(project.path() / "models.toml",
+      "version = 1\n[chains]\nfiles = [\"model*.txt\"]\nmodes = [\"lite_train_lite_infer\"]\n"
+      "[slurm]\njobs = 2\nnodes = 2\n[output]\nlog_dir = \"night\"\n");
   const CliResult result =
-      run_command(project.path(), {"sbatch", "--wait", "suite.sbatch"}, slurm_environment());
-  EXPECT_NE(result.code, 0) << result.out;  // it tells of the model that failed
+      run_command(project.path(), {CHAIN_CLI, "campaign", "models.toml"}, slurm_environment());
+  EXPECT_EQ(result.code, 1) << result.out;
+  EXPECT_THAT(result.out, HasSubstr("4 passed, 1 failed: 1 new failure"));
   for (int i = 1; i <= kModels; ++i) {
     const fs::path results =
-        project.path() / fmt::format("test_tipc/output/tiny{}/lite_train_lite_infer", i);
+        project.path() / fmt::format("night/models/model{}/lite_train_lite_infer", i);
     auto store = results::ChainStore::open(results / "chain.db", OpenMode::existing);
-    ASSERT_TRUE(store) << i << result.out << slurp(project.path() / fmt::format("model-{}.log", i));
+    ASSERT_TRUE(store) << i << result.out << slurp(results / "model.log");
     const auto stages = store->stages(1);
     ASSERT_EQ(stages->size(), 4U) << i;
     EXPECT_EQ(stages->front().state, i < kModels ? "passed" : "failed") << i;

@@ -13,22 +13,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The same picture through the layers as Python runs them.
-constexpr const char* kDynamic = R"(
-import sys
-sys.path[:0] = ['.', 'deploy/inference_python']
-import numpy, paddle, paddlevision
-from PIL import Image
-from preprocess_ops import ResizeImage, CenterCropImage, NormalizeImage, ToCHW, Compose
-weights, image = sys.argv[1:]
-net = paddle.nn.Sequential(paddlevision.models.mobilenet_v3_small(pretrained=weights), paddle.nn.Softmax())
-net.eval()
-prepare = Compose([ResizeImage(256), CenterCropImage(224), NormalizeImage(), ToCHW()])
-picture = prepare(Image.open(image).convert('RGB'))
-output = net(paddle.to_tensor(numpy.expand_dims(picture, 0).astype('float32'))).numpy().flatten()
-print(f'{image}: class {output.argmax()} with {output.max()}')
-)";
-
 TEST(Paddle, MobilenetTrainsEvaluatesExportsAndInfers) {
   ASSAY_NEED_TIPC(tipc);
   ASSAY_NEED_PADDLE(python);
@@ -36,7 +20,7 @@ TEST(Paddle, MobilenetTrainsEvaluatesExportsAndInfers) {
   const auto project = scratch.path() / "model";
   ASSERT_TRUE(make_mobilenet(tipc, python, project));
   put(project / "params.txt", mobilenet_params());
-  put(project / "dynamic.py", kDynamic);
+  put(project / "dynamic.py", kDynamicInference);
   const CliResult result =
       run_cli(project,
               {"run", "params.txt", "lite_train_lite_infer", "--python", python.string(),

@@ -134,6 +134,22 @@ TEST(Run, ACrashIsNamedByItsSignal) {
   EXPECT_THAT(states(project), ElementsAre("failed", "blocked", "blocked", "blocked"));
 }
 
+// Whatever a stage fails of: the last error line of its log and the log's path stand beside it.
+TEST(Run, AFailureHasItsErrorLineAndItsLog) {
+  const std::string error = "\"say=RuntimeError: no data\" ";
+  for (const char* fault : {"exit=1", "\"say=loss: nan\" make=last.w", "\"say=loss: 1\"",
+                            "make=last.w", "\"say=epoch: 1/9 loss: 1\" make=last.w"}) {
+    const Project project({.train = error + fault});
+    const CliResult result = project.run({"--page", "page.html"});
+    EXPECT_EQ(result.code, 1) << fault;
+    const std::string log = "lite_train_lite_infer/" + std::string(kCell) + "_train.log";
+    for (const std::string& text : {result.out, slurp(project.path() / "page.html")}) {
+      EXPECT_THAT(text, HasSubstr("RuntimeError: no data")) << fault;
+      EXPECT_THAT(text, HasSubstr(log)) << fault;
+    }
+  }
+}
+
 // An old checkpoint lies there, training ends well and writes nothing: nothing may be believed.
 TEST(Run, AStaleCheckpointIsNotBelieved) {
   const Project project({.train = "say=trained"});

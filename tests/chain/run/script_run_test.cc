@@ -5,10 +5,14 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
+#include <deque>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "chain/results/chain_store.h"
+#include "chain/run/inputs.h"
 #include "cli_run.h"
+#include "little_memory.h"
 
 namespace assay::chain {
 namespace {
@@ -157,6 +161,58 @@ TEST(ScriptRun, EachBreakHasItsOwnWord) {
     EXPECT_THAT(result.out, HasSubstr(one.told));
     EXPECT_EQ(result.code, one.state == "passed" ? 0 : 1) << one.state;
   }
+}
+
+TEST(ScriptRun, AStageThatTheKernelKillsIsNamed) {
+  const LittleMemory memory("67108864");
+  if (!memory.why_not().empty()) GTEST_SKIP() << memory.why_not();
+  const SuiteProject project({.train = "eat=200 " + Suite().train});
+  const CliResult result = run_command(
+      project.path(), memory.inside({CHAIN_CLI, "chain", "run", "f.txt", "lite_train_lite_infer"}));
+  EXPECT_EQ(result.code, 1) << result.out;
+  ASSERT_FALSE(project.states().empty()) << result.out;
+  EXPECT_EQ(project.states().front(), "norm_train out_of_memory");
+  EXPECT_THAT(result.out, HasSubstr("the kernel ended it because memory was used up"));
+}
+
+// The time of change that the kernel keeps counts, not the one that a program, a copy or a wrong
+// clock writes.
+TEST(ScriptRun, ATimeOfTheFutureOrThePastIsNoSignOfAge) {
+  for (const char* time : {"2099-01-01", "1999-01-01"}) {
+    std::string script = kScript;
+    const std::string after = "train.log 2>&1\n";
+    script.insert(script.find(after) + after.size(),
+                  std::string("touch -d ") + time + " $out/w/last.w\n");
+    const SuiteProject project({.script = script});
+    const CliResult result = project.run();
+    EXPECT_EQ(result.code, 0) << time << result.out;
+    // A training that makes nothing leaves the old file, whatever its time says.
+    project.write({.train = "\"say=epoch 2/2 loss: 0.5\"", .script = script});
+    EXPECT_EQ(project.run().code, 1) << time;
+    EXPECT_THAT(project.states(), ElementsAre("norm_train not_made", "eval blocked",
+                                              "norm_export blocked", "inference blocked"))
+        << time;
+  }
+}
+
+// A clock that jumps back gives what a stage of this run makes a time before the run's start.
+TEST(StaleInput, IsNoneThatAStageOfThisRunMade) {
+  const Scratch scratch;
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(scratch.path());
+  put("results/m/last.w", "weights");
+  plan::Stage train;
+  train.output = "./results/m/";
+  plan::Stage exporter;
+  exporter.argv = {"export.py", "--weights=./results/m/last.w"};
+  constexpr std::int64_t kLater = std::numeric_limits<std::int64_t>::max();
+  std::deque<run::Job> jobs(2);
+  jobs[0].stage = &train;
+  jobs[1].stage = &exporter;
+  EXPECT_THAT(run::stale_input(jobs, jobs[1], "results", kLater), HasSubstr("no stage made it"));
+  jobs[0].made = stage::mark_files("", train.output);
+  EXPECT_EQ(run::stale_input(jobs, jobs[1], "results", kLater), "");
+  std::filesystem::current_path(before);
 }
 
 TEST(ScriptRun, AModelOfYesterdayIsNotBelieved) {

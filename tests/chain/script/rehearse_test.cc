@@ -4,12 +4,16 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <csignal>
 #include <cstdlib>
 
 #include "base/fd.h"
+#include "chain/script/shim_folder.h"
 #include "material.h"
 
 namespace assay::chain::script {
@@ -225,6 +229,50 @@ TEST_F(RehearsalTest, AKernelThatCannotShutInIsNamed) {
   EXPECT_THAT(refused.error().message, HasSubstr("the kernel lacks Landlock. --trust-script"));
   options.trusted = true;
   EXPECT_TRUE(rehearse_script("true\n", options));
+}
+
+// A process that is killed cannot remove its folder; the next one does. Folders of living processes
+// and of strangers stay.
+TEST(ShimFolder, OfAKilledProcessIsRemovedByTheNext) {
+  const Scratch scratch;
+  ::setenv("TMPDIR", scratch.path().c_str(), 1);
+  const auto child = [](bool lives) {
+    std::array<int, 2> ready{};
+    EXPECT_EQ(::pipe(ready.data()), 0);
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      const auto folder = ShimFolder::create(ASSAY_SHIM);
+      (void)!::write(ready[1], folder ? "+" : "-", 1);
+      if (lives) ::pause();
+      ::kill(::getpid(), SIGKILL);
+    }
+    ::close(ready[1]);
+    char made = 0;
+    EXPECT_EQ(::read(ready[0], &made, 1), 1);
+    EXPECT_EQ(made, '+');
+    ::close(ready[0]);
+    if (!lives) ::waitpid(pid, nullptr, 0);
+    return pid;
+  };
+  const auto count = [&] {
+    return std::distance(fs::directory_iterator(scratch.path()), fs::directory_iterator());
+  };
+  const pid_t alive = child(true);
+  child(false);
+  EXPECT_EQ(count(), 2);
+  put(scratch.path() / "assay-script-of-another" / "kept", "");
+  {
+    const auto folder = ShimFolder::create(ASSAY_SHIM);
+    EXPECT_TRUE(folder);
+    EXPECT_EQ(count(), 3);  // the living one's, the stranger's, its own
+  }
+  EXPECT_EQ(count(), 2);
+  ::kill(alive, SIGKILL);
+  ::waitpid(alive, nullptr, 0);
+  { const auto folder = ShimFolder::create(ASSAY_SHIM); }
+  EXPECT_EQ(count(), 1);
+  EXPECT_TRUE(fs::exists(scratch.path() / "assay-script-of-another" / "kept"));
+  ::unsetenv("TMPDIR");
 }
 
 }  // namespace

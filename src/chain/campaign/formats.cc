@@ -1,0 +1,254 @@
+#include "chain/campaign/formats.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/markup.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "chain/results/report_html.h"
+
+namespace assay::chain::campaign {
+namespace {
+
+constexpr std::size_t kMostRows = 200;    // of a table for people
+constexpr std::size_t kMostOfLine = 500;  // bytes of a failure there
+
+// The kinds of stages in the order of the first model that has them.
+std::vector<std::string> kinds_of(const Findings& findings) {
+  std::vector<std::string> kinds;
+  for (const ModelEnd& model : findings.models) {
+    for (const StageEnd& stage : model.stages) {
+      if (std::ranges::find(kinds, stage.kind) == kinds.end()) kinds.push_back(stage.kind);
+    }
+  }
+  return kinds;
+}
+
+// What a model's stages of a kind came to: "ok", "3 ok", "1 of 3 failed", "" without any.
+std::string cell_of(const ModelEnd& model, const std::string& kind) {
+  std::size_t all = 0;
+  std::size_t bad = 0;
+  std::string state;
+  for (const StageEnd& stage : model.stages) {
+    if (stage.kind != kind) continue;
+    ++all;
+    if (stage.state == "passed") continue;
+    ++bad;
+    if (state.empty() || state == "blocked") state = stage.state;
+  }
+  if (all == 0) return "";
+  if (bad == 0) return all == 1 ? "ok" : fmt::format("{} ok", all);
+  return all == 1 ? state : fmt::format("{} of {} {}", bad, all, state);
+}
+
+std::string_view mark_of(const Failure& failure) { return failure.known ? "known" : "NEW"; }
+
+std::string failure_line(const Failure& failure) {
+  return fmt::format("{}  {}{}{}: {}{}{}{}", mark_of(failure), failure.model,
+                     failure.stage.empty() ? "" : " · ", failure.stage, failure.state,
+                     failure.detail.empty() ? "" : ": ", one_line(failure.detail),
+                     failure.reason.empty() ? "" : " (" + failure.reason + ")");
+}
+
+// Plain text in a cell of Markdown.
+std::string plain(std::string_view text) {
+  std::string safe;
+  for (const char c : one_line(text)) {
+    if (std::string_view("\\`*_{}[]<>#|~&@").find(c) != std::string_view::npos) safe += '\\';
+    safe += c;
+  }
+  return safe;
+}
+
+std::map<std::string, std::vector<const Failure*>> by_model(const Findings& findings) {
+  std::map<std::string, std::vector<const Failure*>> failures;
+  for (const Failure& each : findings.failures) failures[each.model].push_back(&each);
+  return failures;
+}
+
+// `inside` is the element that says why the test case did not pass; "": it passed.
+std::string junit_case(const std::string& model, const std::string& name, double seconds,
+                       const std::string& inside) {
+  return fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3f}\">{}</testcase>\n",
+                     escape_markup(model), escape_markup(name), seconds, inside);
+}
+
+std::string skipped(const std::string& why) {
+  return fmt::format("<skipped message=\"{}\"/>", escape_markup(why));
+}
+
+// What a test case has inside for the failure of a stage ("": of the model), if there is one.
+std::string junit_failure(const ModelEnd& model, const std::vector<const Failure*>& failures,
+                          const std::string& stage) {
+  const auto found = std::ranges::find(failures, stage, &Failure::stage);
+  if (found == failures.end()) return "";
+  const Failure& failure = **found;
+  if (failure.known) return skipped(fmt::format("known {}: {}", failure.state, failure.detail));
+  return fmt::format("<failure type=\"{}\" message=\"{}\">{}</failure>",
+                     escape_markup(failure.state), escape_markup(failure.detail),
+                     escape_markup(model.log));
+}
+
+// The test cases of a model: its stages, and the model itself if it failed or has no stages.
+std::string junit_cases(const ModelEnd& model, const std::vector<const Failure*>& failures) {
+  std::string text;
+  for (const StageEnd& stage : model.stages) {
+    const bool ran = stage.state != "blocked" && stage.state != "interrupted";
+    text += junit_case(model.key, stage.name, stage.seconds,
+                       ran ? junit_failure(model, failures, stage.name)
+                           : skipped(stage.state + ": " + stage.detail));
+  }
+  std::string whole = junit_failure(model, failures, "");
+  if (model.state == "not_run") whole = skipped("not_run");
+  if (whole.empty() && !model.stages.empty()) return text;
+  return text + junit_case(model.key, "model", model.seconds, whole);
+}
+
+}  // namespace
+
+std::string summary_line(const Findings& findings) {
+  std::vector<std::string> words;
+  for (const char* state :
+       {"passed", "failed", "refused", "trouble", "timed_out", "lost", "not_run"}) {
+    const std::size_t count = findings.count(state);
+    if (count > 0) words.push_back(fmt::format("{} {}", count, state));
+  }
+  const std::size_t fresh = findings.new_failures();
+  return fmt::format("{}: {}, {} known, {} fixed{}", fmt::join(words, ", "),
+                     count_of(fresh, "new failure"), findings.failures.size() - fresh,
+                     findings.fixed.size(), findings.interrupted ? ", interrupted" : "");
+}
+
+std::string matrix_text(const Findings& findings, bool all) {
+  std::vector<std::vector<std::string>> rows{{"model"}};
+  const std::vector<std::string> kinds = kinds_of(findings);
+  rows[0].insert(rows[0].end(), kinds.begin(), kinds.end());
+  rows[0].insert(rows[0].end(), {"result", "s"});
+  for (const ModelEnd& model : findings.models) {
+    if (model.passed() && !all) continue;
+    std::vector<std::string>& row = rows.emplace_back();
+    row.push_back(one_line(model.key));
+    for (const std::string& kind : kinds) row.push_back(cell_of(model, kind));
+    row.push_back(model.state);
+    row.push_back(fmt::format("{:.1f}", model.seconds));
+  }
+  std::vector<std::size_t> widths(rows[0].size());
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], count_characters(row[i]));
+    }
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    if (rows.size() == 1) break;
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      line += row[i] + std::string(widths[i] - count_characters(row[i]) + 2, ' ');
+    }
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  for (const Failure& each : findings.failures) text += failure_line(each) + "\n";
+  for (const Failure& each : findings.fixed) {
+    text += fmt::format("fixed  {}{}{}\n", each.model, each.stage.empty() ? "" : " · ", each.stage);
+  }
+  return text + summary_line(findings) + "\n";
+}
+
+std::string markdown(const std::string& name, const Findings& findings) {
+  std::string text = fmt::format(
+      "### {} {}\n\n{}\n", findings.new_failures() == 0 ? ":white_check_mark:" : ":x:", plain(name),
+      summary_line(findings));
+  if (findings.failures.empty()) return text;
+  text += "\n| | model | stage | state | detail |\n|---|---|---|---|---|\n";
+  std::size_t shown = 0;
+  for (const bool known : {false, true}) {
+    for (const Failure& each : findings.failures) {
+      if (each.known != known || shown++ >= kMostRows) continue;
+      text += fmt::format("| {} | {} | {} | {} | {} |\n", mark_of(each), plain(each.model),
+                          plain(each.stage), plain(each.state), plain(each.detail));
+    }
+  }
+  if (shown > kMostRows) text += fmt::format("\nand {} more\n", shown - kMostRows);
+  return text;
+}
+
+std::string junit(const std::string& name, const Findings& findings) {
+  auto failures = by_model(findings);
+  std::string text;
+  for (const ModelEnd& model : findings.models) {
+    text += fmt::format("  <testsuite name=\"{}\" time=\"{:.3f}\">\n{}  </testsuite>\n",
+                        escape_markup(model.key), model.seconds,
+                        junit_cases(model, failures[model.key]));
+  }
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\" failures=\"{}\">\n"
+      "{}</testsuites>\n",
+      escape_markup(name), findings.new_failures(), text);
+}
+
+nlohmann::json json_report(const std::string& name, const Findings& findings) {
+  using nlohmann::json;
+  json report{{"version", 1},
+              {"name", name},
+              {"new_failures", findings.new_failures()},
+              {"interrupted", findings.interrupted}};
+  for (const char* list : {"models", "failures", "fixed"}) report[list] = json::array();
+  for (const ModelEnd& model : findings.models) {
+    report["models"].push_back(json_of(model));
+  }
+  const auto add = [&](const char* list, const Failure& each) {
+    report[list].push_back({{"model", each.model},
+                            {"stage", each.stage},
+                            {"state", each.state},
+                            {"detail", each.detail},
+                            {"known", each.known},
+                            {"reason", each.reason}});
+  };
+  for (const Failure& each : findings.failures) add("failures", each);
+  for (const Failure& each : findings.fixed) add("fixed", each);
+  return report;
+}
+
+std::string html(const std::string& name, const Findings& findings) {
+  const std::vector<std::string> kinds = kinds_of(findings);
+  auto failures = by_model(findings);
+  std::string rows;
+  const auto add = [&](const ModelEnd& model) {
+    const char* whole = model.passed() ? "passed" : "bad";
+    rows += fmt::format("<tr><td><a href=\"{}\">{}</a>", escape_markup(model.log),
+                        escape_markup(model.key));
+    for (const std::string& kind : kinds) {
+      const std::string cell = cell_of(model, kind);
+      rows += fmt::format("<td class=\"{}\">{}", cell.ends_with("ok") ? "passed" : "bad",
+                          escape_markup(cell));
+    }
+    rows += fmt::format("<td class=\"{}\">{}<td class=\"n\">{:.1f}<td class=\"n\">{}<td>{}<td>",
+                        whole, escape_markup(model.state), model.seconds, model.tries,
+                        escape_markup(model.host));
+    for (const Failure* each : failures[model.key]) {
+      rows += fmt::format("<div{}>{}</div>", each->known ? "" : " class=\"all\"",
+                          escape_markup(failure_line(*each).substr(0, kMostOfLine)));
+    }
+    rows += "</tr>\n";
+  };
+  for (const bool passed : {false, true}) {  // failures first
+    for (const ModelEnd& model : findings.models) {
+      if (model.passed() == passed) add(model);
+    }
+  }
+  std::string header;
+  for (const std::string& kind : kinds) header += "<th>" + escape_markup(kind);
+  return fmt::format(
+      "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{0}</title><style>{1}"
+      "</style>\n<h1>{0}</h1><p>{2}</p>\n<table><tr><th>model{3}<th>result<th class=\"n\">s"
+      "<th class=\"n\">tries<th>host<th>failures</tr>\n{4}</table></html>\n",
+      escape_markup(name), results::page_style(), escape_markup(summary_line(findings)), header,
+      rows);
+}
+
+}  // namespace assay::chain::campaign
