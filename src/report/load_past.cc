@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
 #include <system_error>
 #include <vector>
@@ -30,8 +31,8 @@ Result<PastRun> load_run(const std::string& where) {
 }
 
 // "paddle-3.3.1": the framework and the version without its local part, as of "2.13.0+cpu".
-std::string name_of_list(const std::string& lane, const std::string& version) {
-  return fmt::format("{}-{}", lane, version.substr(0, version.find('+')));
+std::string name_of_list(const std::string& framework, const std::string& version) {
+  return fmt::format("{}-{}", framework, version.substr(0, version.find('+')));
 }
 
 }  // namespace
@@ -50,11 +51,14 @@ Result<PastRun> load_shipped_faults(const std::filesystem::path& folder,
   all.is_baseline = true;
   std::vector<std::string> read;
   std::vector<std::string> missing;
-  for (const char* role : {"test.lane", "reference.lane"}) {
-    const auto lane = properties.find(role);
+  for (const std::string role : {"test", "reference"}) {
+    const auto framework = properties.find(role + ".framework");
+    const auto lane = properties.find(role + ".lane");
     const auto version = lane == properties.end() ? lane : properties.find(lane->second);
     if (version == properties.end()) continue;
-    const std::string name = name_of_list(lane->second, version->second);
+    const std::string name = name_of_list(
+        framework == properties.end() ? lane->second : framework->second, version->second);
+    if (std::ranges::find(read, name) != read.end()) continue;
     const std::filesystem::path file = folder / (name + ".toml");
     std::error_code error;
     if (!std::filesystem::exists(file, error)) {
