@@ -5,11 +5,13 @@
 #include <emmintrin.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/system_memory.h"
@@ -297,6 +299,15 @@ bool read_run(PyObject* arguments, ReplyParts& parts, PyObject** again) {
   return true;
 }
 
+// Whether the lane has child processes that run, and had none after the previous case. Orphans of
+// the case are children of the lane (python/assay/orphans.py).
+bool left_running(ModuleState& state) {
+  siginfo_t ended{};
+  const int got = ::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT);
+  const bool running = got == 0 && ended.si_pid == 0;
+  return !std::exchange(state.has_children, running) && running;
+}
+
 // Replies to the running job with the arguments of reply(). False once a Python error is set.
 bool answer_job(ModuleState& state, PyObject* arguments) {
   ReplyParts parts;
@@ -316,6 +327,7 @@ bool answer_job(ModuleState& state, PyObject* arguments) {
   parts.index = state.channel->index();
   parts.inputs = state.fillings;
   parts.growth = state.memory.after_case(state.lent_bytes);
+  parts.left_running = left_running(state);
   parts.again = runs;
   state.builder.Clear();
   if (!build_reply(parts, state.builder)) return false;

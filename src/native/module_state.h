@@ -41,8 +41,9 @@ struct ModuleState {
   std::uint64_t lent_bytes = 0;
   flatbuffers::FlatBufferBuilder builder;
   MemoryWatch memory;
-  Ref settings;  // of the batch
-  Ref lane;      // its LaneSpec
+  bool has_children = false;  // processes that ran after the previous case
+  Ref settings;               // of the batch
+  Ref lane;                   // its LaneSpec
   // The device of the tensors. Before a channel is open, and in lanes on the CPU, it is the host.
   std::shared_ptr<Device> device{std::shared_ptr<Device>(), &host_device()};
   std::deque<std::uint64_t> checksums;  // of kept replies, and of the running job

@@ -34,6 +34,7 @@ struct ReplyParts {
   PyObject* overwritten = nullptr;  // sequence of names
   std::span<const Filling> inputs;
   MemoryWatch::Growth growth;
+  bool left_running = false;
   std::span<const ReplyParts> again;  // further runs of the case
 };
 

@@ -138,10 +138,6 @@ std::string github_annotations(const std::vector<Finding>& findings, const Corpu
                           fmt::format("{}\n{}", finding_line(finding), finding.text));
   }
   if (comparison == nullptr) return lines;
-  for (const auto& [key, compared] : comparison->faults) {
-    if (key.outcome != Outcome::invalid || compared.state == FaultState::known) continue;
-    lines += command_line("error", "", "invalid", compared.example.message);
-  }
   for (const LostCoverage& lost : comparison->lost) {
     lines += command_line("error", "", "lost " + lost.api, lost.text());
   }

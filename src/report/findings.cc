@@ -50,6 +50,16 @@ void FindingsCollector::add(const FinishedCase& finished) {
   }
 }
 
+void FindingsCollector::add(const InvalidLine& line) {
+  Finding& finding = findings_[key_of(line)];
+  if (finding.cases++ > 0) return;  // the first line stands for all
+  finding.id = invalid_line_id(line);
+  finding.text = line.text;
+  finding.message = fmt::format("{}: {}", line.where, line.message);
+  finding.verdict.outcome = Outcome::invalid;
+  finding.verdict.message = finding.message;
+}
+
 void FindingsCollector::add(const FinishedCase& finished, const FaultKey& key,
                             const FaultExtent& extent) {
   Finding& finding = findings_[key];
@@ -108,6 +118,10 @@ Result<std::vector<Finding>> findings_of(RunReader& run, const RunComparison* co
   query.records = false;
   ASSAY_CHECK(run.each(query, [&](const FinishedCase& finished) -> Status {
     collector.add(finished);
+    return {};
+  }));
+  ASSAY_CHECK(run.each_invalid([&](const InvalidLine& line) -> Status {
+    collector.add(line);
     return {};
   }));
   return collector.findings();

@@ -26,10 +26,11 @@ struct Finding {
   FaultExtent extent;
   std::uint64_t id = 0;  // of its smallest case: the one with the fewest elements
   std::string text;
-  std::string message;        // of that case
-  Verdict verdict;            // of that case
-  std::string shrunk;         // the smaller case that `assay shrink` found; usually empty
-  std::int64_t first_ms = 0;  // when the first and the last case finished, since 1970
+  std::string message;  // of that case
+  Verdict verdict;      // of that case
+  std::string shrunk;   // the smaller case that `assay shrink` found; usually empty
+  // When the first and the last case finished, since 1970; 0 for invalid lines.
+  std::int64_t first_ms = 0;
   std::int64_t last_ms = 0;
   FaultState state = FaultState::added;  // if the run is compared
   std::string why;                       // how it grew
@@ -48,6 +49,8 @@ class FindingsCollector {
       : comparison_(comparison), seed_(seed) {}
 
   void add(const FinishedCase& finished);
+  // An invalid line, by its name and error.
+  void add(const InvalidLine& line);
   // In the order of findings_of().
   std::vector<Finding> findings() const;
 
@@ -63,7 +66,7 @@ class FindingsCollector {
 };
 
 // The findings of a run: new ones first, then those of the framework under test, then by number of
-// cases. Invalid lines are left out. Reads the first `most` failed cases of each outcome.
+// cases. Reads the first `most` failed cases of each outcome, and all invalid lines.
 Result<std::vector<Finding>> findings_of(RunReader& run, const RunComparison* comparison,
                                          std::uint64_t most = kAllOfThem);
 // Reads the records of the findings' cases and sets Finding::element. A case without lanes, such as

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/process.h"
 #include "base/text.h"
+#include "report/past.h"
 #include "store/accommodations.h"
 #include "verdict/mode.h"
 #include "wire/settings.h"
@@ -35,6 +36,7 @@ void count_cases(const TallyKey& key, const TallySums& sums, RunReport& report) 
   report.flaky += (key.flags & kFlaky) != 0 ? cases : 0;
   report.contaminated += (key.flags & kContaminated) != 0 ? cases : 0;
   report.leaked += (key.flags & kLeaked) != 0 ? cases : 0;
+  report.left_running += (key.flags & kLeftRunning) != 0 ? cases : 0;
   report.weak += key.outcome == Outcome::pass && (key.flags & kWeak) != 0 ? cases : 0;
 }
 
@@ -146,16 +148,17 @@ Result<RunReport> load_report(RunReader& run) {
   for (const auto& [key, cases] : tally.not_judged()) {
     report.not_judged[key.first][key.second] = static_cast<std::uint64_t>(cases);
   }
-  ASSAY_CHECK(run.each_invalid([&](const InvalidLine&) -> Status {
-    ++report.outcomes[index_of(Outcome::invalid)];
-    ++report.cases;
-    return {};
-  }));
   ASSAY_TRY(report.unfinished, run.unfinished());
   if (report.outcomes[index_of(Outcome::skip)] > 0) {
     ASSAY_TRY(report.skipped, reasons_of_skips(run));
   }
   take_accommodations(report);
+  ASSAY_CHECK(run.each_invalid([&](const InvalidLine& line) -> Status {
+    ++report.outcomes[index_of(Outcome::invalid)];
+    ++report.by_api[key_of(line).api].outcomes[index_of(Outcome::invalid)];
+    ++report.cases;
+    return {};
+  }));
   return report;
 }
 
@@ -224,6 +227,7 @@ std::string outcome_table(const RunReport& report, const std::string& folder,
        "bug");
   line(report.partly_judged, "of them not judged under some value regime");
   line(report.leaked, "of them left much memory behind");
+  line(report.left_running, "of them left processes running: the lanes' logs name them (LEAK)");
   line(report.unfinished, "planned and not finished: start again with the same --log_dir");
   if (report.accommodated + report.partly_judged > 0) {
     table += fmt::format("            where and why: {} report {} --json\n", own_command(),
@@ -262,7 +266,7 @@ std::string api_table(const RunReport& report, bool passing, const Terminal& ter
             terminal.paint(paint_of(outcome), fmt::format("{} {}", count, outcome.name)));
       }
     }
-    table += fmt::format("{:<56} {:>8} {:>9.2f}  {}\n", api, total(counts),
+    table += fmt::format("{:<56} {:>8} {:>9.2f}  {}\n", one_line(api), total(counts),
                          seconds(of_api.nanoseconds), outcomes);
   }
   if (!table.empty()) {
@@ -287,6 +291,7 @@ nlohmann::json json_report(const RunReport& report) {
        {{"flaky", report.flaky},
         {"contaminated", report.contaminated},
         {"leaked", report.leaked},
+        {"left_processes", report.left_running},
         {"weak", report.weak},
         {"accommodated", report.accommodated}}},
       {"accommodations", report.accommodations},

@@ -12,6 +12,7 @@
 namespace assay {
 namespace {
 
+constexpr auto kInvalid = static_cast<std::size_t>(Outcome::invalid);
 constexpr std::size_t kShownText = 500;
 constexpr std::size_t kShownMinutes = 2'000;
 
@@ -71,7 +72,8 @@ void LiveRun::list(const FinishedCase& finished) {
 }
 
 void LiveRun::add(const InvalidLine& line) {
-  ++invalid_;
+  ++invalid_[key_of(line).api];
+  findings_.add(line);
   list_.add(line);
 }
 
@@ -93,8 +95,14 @@ OutcomeCounts LiveRun::outcomes() const {
   for (const auto& [key, sums] : tally_.cases()) {
     counts[static_cast<std::size_t>(key.outcome)] += static_cast<std::uint64_t>(sums.cases);
   }
-  counts[static_cast<std::size_t>(Outcome::invalid)] += invalid_;
+  counts[kInvalid] += invalid_lines();
   return counts;
+}
+
+std::uint64_t LiveRun::invalid_lines() const {
+  std::uint64_t sum = 0;
+  for (const auto& [api, lines] : invalid_) sum += lines;
+  return sum;
 }
 
 // The known deviations of this run's APIs: {"cases": N, "rows": [[API, "description; …"], …]}.
@@ -116,7 +124,8 @@ nlohmann::json LiveRun::accommodated_json(const Apis& apis) const {
   return {{"cases", cases}, {"rows", rows}};
 }
 
-nlohmann::json LiveRun::apis_json(const Apis& apis) {
+nlohmann::json LiveRun::apis_json(Apis apis) const {
+  for (const auto& [api, lines] : invalid_) apis[api].outcomes[kInvalid] += lines;
   std::vector<std::pair<std::uint64_t, nlohmann::json>> rows;
   rows.reserve(apis.size());
   for (const auto& [name, api] : apis) {
@@ -247,7 +256,8 @@ RunTotals LiveRun::totals(std::string name) const {
   totals.name = std::move(name);
   totals.properties = properties_;
   totals.count(tally_);
-  if (invalid_ > 0) totals.outcomes.emplace(assay::name(Outcome::invalid), invalid_);
+  const std::uint64_t invalid = invalid_lines();
+  if (invalid > 0) totals.outcomes.emplace(assay::name(Outcome::invalid), invalid);
   return totals;
 }
 

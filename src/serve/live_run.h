@@ -72,10 +72,11 @@ class LiveRun {
   };
   using Apis = std::map<std::string_view, OfApi>;
 
-  Apis apis() const;
+  Apis apis() const;  // without invalid lines
   OutcomeCounts outcomes() const;
+  std::uint64_t invalid_lines() const;
   nlohmann::json accommodated_json(const Apis& apis) const;
-  static nlohmann::json apis_json(const Apis& apis);
+  nlohmann::json apis_json(Apis apis) const;
   nlohmann::json dtypes_json() const;
   nlohmann::json sizes_json() const;
   nlohmann::json found_json() const;
@@ -83,7 +84,7 @@ class LiveRun {
 
   Properties properties_;
   Tally tally_;
-  std::uint64_t invalid_ = 0;  // lines
+  std::map<std::string, std::uint64_t> invalid_;  // lines by the name of what they call
   FindingsCollector findings_;
   std::optional<std::vector<Finding>> found_;
   CaseList list_;

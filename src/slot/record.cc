@@ -96,7 +96,7 @@ Offset<wire::LaneRecord> lane_record(FlatBufferBuilder& builder, const LaneRun& 
   const auto overwritten = copy_names(builder, reply.overwritten());
   return wire::CreateLaneRecord(builder, name_offset, reply.status(), phase, error, inputs, times,
                                 0, reply.resident_kb(), reply.grown_kb(), false, run.role,
-                                overwritten, run.no_gradients, timings);
+                                overwritten, run.no_gradients, timings, reply.left_running());
 }
 
 Offset<Timings> copy_timings(FlatBufferBuilder& builder, std::span<const TimeSeries> all) {

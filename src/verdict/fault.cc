@@ -90,6 +90,7 @@ std::string describe_flags(std::uint8_t flags) {
   add(kContaminated, "contaminated");
   add(kFlaky, "flaky");
   add(kLeaked, "leaked");
+  add(kLeftRunning, "left processes");
   add(kWeak, "weak");
   return joined;
 }

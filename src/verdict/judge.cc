@@ -306,6 +306,7 @@ void judge_results(const flatbuffers::Vector<flatbuffers::Offset<wire::Compariso
 void flag_leaks(const wire::Trial& trial, Verdict& verdict) {
   for (const wire::LaneRecord* lane : *trial.lanes()) {
     if (lane->grown_kb() > kLeakKb) verdict.flags |= kLeaked;
+    if (lane->left_running()) verdict.flags |= kLeftRunning;
   }
 }
 

@@ -107,6 +107,7 @@ enum OutcomeFlag : std::uint8_t {
   kFlaky = 2,         // passed the retry after a failure in a new lane or from outside the case
   kLeaked = 4,        // left much memory allocated in its lane
   kWeak = 8,          // for some result, only shape and dtype were compared
+  kLeftRunning = 16,  // left processes running
 };
 
 // The names of these mismatch kinds, such as "shape, value"; empty for 0.

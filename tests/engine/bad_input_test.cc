@@ -16,6 +16,7 @@ namespace assay::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string kEcho = R"(paddle.fake.echo(Tensor([3], "float32")))";
 
@@ -133,6 +134,11 @@ TEST(BadEnvironment, DoctorSaysWhatIsMissing) {
   Cli cli;
   const CliResult result = cli.call({"doctor", "--paddle_python=/nowhere/python"});
   EXPECT_EQ(result.status.code, 1) << result.output;
+  // No pip runs in an interpreter that does not exist: one line, which says what to do.
+  EXPECT_THAT(result.output,
+              HasSubstr("cannot start /nowhere/python: No such file or directory; name its "
+                        "interpreter with --paddle_python, or in assay.toml\nok "));
+  EXPECT_THAT(result.output, Not(HasSubstr("-m pip")));
   ASSERT_TRUE(write_file(cli.folder() / "none.toml", R"(version = 1
 [frameworks.paddle]
 python = "/usr/bin/python3"
@@ -143,7 +149,8 @@ environment = ["ASSAY_FRAMEWORK_MODULE=no_such_framework"]
   EXPECT_THAT(doctor.output, HasSubstr("no_such_framework"));
   EXPECT_THAT(doctor.output, ::testing::Not(HasSubstr("`assay doctor`")));
   const CliResult run = cli.call_api({"--api_config=" + kEcho, settings});
-  EXPECT_THAT(run.output, HasSubstr("`assay doctor` says how to get it"));
+  EXPECT_THAT(run.output, HasSubstr("`assay doctor` says how to get it; --test-lane=torch tests "
+                                    "PyTorch instead\n"));
 }
 
 TEST(BadEnvironment, DoctorChecksEveryLaneOfTheSettings) {
@@ -215,6 +222,18 @@ TEST(BadFolders, OtherSettingsThanTheRunWasBegunWithAreRefused) {
   const CliResult result = cli.call_api({"--api_config=" + kEcho, "--random_seed=7"});
   EXPECT_EQ(result.status.code, 2) << result.output;
   EXPECT_THAT(result.output, HasSubstr("was begun with seed"));
+}
+
+TEST(BadFolders, AllOtherSettingsAreNamedAtOnce) {
+  Cli cli;
+  cli.call_api({"--api_config=" + kEcho, "--random_seed=3"});
+  const CliResult result =
+      cli.call_api({"--api_config=" + kEcho, "--random_seed=7", "--values=usual", "--rtol=0.5"});
+  EXPECT_EQ(result.status.code, 2) << result.output;
+  EXPECT_THAT(
+      result.output,
+      HasSubstr("was begun with error_bar = true, rtol = 0.01, seed = 3, values = all, this run "
+                "has error_bar = false, rtol = 0.5, seed = 7, values = usual; resume it with"));
 }
 
 // Not what follows from the mode, which nobody has named.

@@ -86,6 +86,7 @@ TEST_F(Leftovers, OfARunThatEndsByItselfAreEndedAndReported) {
   for (const auto& log : std::filesystem::directory_iterator(cli_.run() / "lanes")) {
     logs += read_file(log.path()).value_or("");
   }
+  EXPECT_EQ(cli_.report()["flags"]["left_processes"], 1);
   EXPECT_THAT(logs, HasSubstr("LEAK: paddle.fake.echo left processes running: sleep, sleep"));
   EXPECT_TRUE(all_gone(cli_.folder().string()));
 }

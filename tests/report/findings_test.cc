@@ -225,14 +225,14 @@ TEST(Annotations, GithubGetsOneNoticeWhereNothingIsNew) {
 TEST(Annotations, GithubSeesLostCoverageAndInvalidLines) {
   RunComparison comparison;
   comparison.lost.push_back({"paddle.f", "float32", false, {4, 0, 0}, {4, 3, 0}});
-  ComparedFault& line = comparison.faults[{"padle.g", Outcome::invalid, "", "unknown"}];
-  line.state = FaultState::added;
-  line.example.message = "cases.txt:7: unknown name";
+  StoredRun run;
+  StoredRun::must(run.store().add_invalid({"cases.txt:7", "padle.g(1)", "unknown name"}));
   const RunVerdict fails{RunVerdict::Kind::fails, "1 new fault"};
-  EXPECT_EQ(github_annotations({}, {}, fails, &comparison),
-            "::error title=assay::fails: 1 new fault\n"
-            "::error title=invalid::cases.txt:7: unknown name\n"
-            "::error title=lost paddle.f::3 of 4 cases are not judged (0 of 4 before)\n");
+  EXPECT_EQ(
+      github_annotations(findings_in(run), {}, fails, &comparison),
+      "::error title=assay::fails: 1 new fault\n"
+      "::error title=invalid padle.g::padle.g: cases.txt:7: unknown name (1 case)%0Apadle.g(1)\n"
+      "::error title=lost paddle.f::3 of 4 cases are not judged (0 of 4 before)\n");
 }
 
 TEST(Annotations, GithubTakesNoCommandOfACase) {

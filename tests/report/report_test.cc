@@ -19,6 +19,7 @@
 namespace assay {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::run_program;
@@ -129,6 +130,23 @@ TEST(Report, TheFailingApiComesFirst) {
   const std::string table = api_table(StoredRun::must(load_report(run->store())), true);
   EXPECT_LT(table.find("paddle.f "), table.find("paddle.abs "));
   EXPECT_THAT(table, HasSubstr("1 mismatch"));
+}
+
+// A line that is no case is a failure as any other: a finding, and a row of the table of APIs.
+TEST(Report, InvalidLinesAreFindingsAndInTheTableOfApis) {
+  const auto run = sample();
+  StoredRun::must(run->store().add_invalid({"a.txt:8", "paddle.(3", "column 8: expected a name"}));
+  StoredRun::must(run->store().add_invalid({"a.txt:9", "odd\x1b line", "column 1: no name"}));
+  const RunReport report = StoredRun::must(load_report(run->store()));
+  const std::string table = api_table(report, false);
+  EXPECT_THAT(table, ContainsRegex("paddle\\. +2 +0.00  2 invalid\n"));
+  EXPECT_THAT(table, ContainsRegex(R"(odd\\u001b line +1 +0\.00  1 invalid)"));
+  EXPECT_EQ(json_report(report)["apis"]["paddle."]["outcomes"]["invalid"], 2);
+  const auto findings = StoredRun::must(findings_of(run->store(), nullptr));
+  ASSERT_EQ(findings.size(), 3U);
+  const std::string listed = findings_table(findings, false);
+  EXPECT_THAT(listed, HasSubstr("invalid paddle.: column ·: expected a name  (2 cases)\n"));
+  EXPECT_THAT(listed, HasSubstr("\n      a&b.txt:7: column 8: expected a name\n"));
 }
 
 TEST(Report, PassingApisAreListedOnlyOnRequest) {

@@ -178,6 +178,10 @@ TEST(AReportPage, HasItsDataInside) {
   EXPECT_EQ(data["unfinished"], 1);
   EXPECT_EQ(data["properties"]["seed"], "5");
   EXPECT_EQ(data["findings"][0]["text"], nasty);
+  ASSERT_EQ(data["findings"].size(), 2U);
+  EXPECT_EQ(data["findings"][1]["message"], "a.txt:7: expected a name");
+  EXPECT_EQ(data["apis"][0]["outcomes"], (nlohmann::json{{"invalid", 1}}));
+  EXPECT_EQ(data["accommodated"]["cases"], 0);
   EXPECT_THAT(data["rerun"].get<std::string>(), HasSubstr("api --api_config=@ "));
   EXPECT_FALSE(data.contains("tolerances"));
   ASSERT_EQ(page["cases"].size(), 1U);

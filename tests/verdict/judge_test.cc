@@ -348,6 +348,9 @@ TEST(Judge, ALeakIsAFlagBesideAnyOutcome) {
   EXPECT_EQ(describe_flags(kLeaked | kFlaky | kContaminated), "contaminated, flaky, leaked");
   parts.reference.grown_kb = 512 * 1024;
   EXPECT_EQ(judged(parts).flags, 0);
+  parts.test.left_running = true;
+  EXPECT_EQ(judged(parts).flags, kLeftRunning);
+  EXPECT_EQ(describe_flags(kLeftRunning | kWeak), "left processes, weak");
 }
 
 // Two frameworks run a case twice each: bits must be equal within a framework, results across.

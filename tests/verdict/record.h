@@ -21,6 +21,7 @@ struct LaneParts {
   std::vector<std::vector<double>> values;  // of its inputs, listed; or filled by the default rule
   int signal = 0;
   std::int64_t grown_kb = 0;
+  bool left_running = false;
   bool oom_killed = false;
 };
 
@@ -102,7 +103,8 @@ inline flatbuffers::Offset<wire::LaneRecord> add_lane(flatbuffers::FlatBufferBui
   const auto error = builder.CreateString(lane.error);
   const auto fillings = builder.CreateVector(inputs);
   return wire::CreateLaneRecord(builder, name, lane.status, phase, error, fillings, 0, lane.signal,
-                                0, lane.grown_kb, lane.oom_killed, role);
+                                0, lane.grown_kb, lane.oom_killed, role, 0, false, 0,
+                                lane.left_running);
 }
 
 inline flatbuffers::Offset<wire::Side> add_side(flatbuffers::FlatBufferBuilder& builder,

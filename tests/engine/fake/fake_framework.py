@@ -109,6 +109,9 @@ class Fake:
     def empty(self, shape, dtype):
         return FakeTensor(shape, dtype)
 
+    def placed(self, tensor):
+        return tensor
+
     def pointer(self, tensor):
         return ctypes.addressof(tensor.memory)
 
