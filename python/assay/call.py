@@ -1,5 +1,6 @@
 """One case in a lane: the call, its results, differentiation."""
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -9,13 +10,14 @@ from assay.execution import Execution
 from assay.frameworks import Framework, missing
 from assay.handover import HandOver
 from assay.ignored import ignored_by
-from assay.inputs import GIANT, LARGE_INPUT, CaseInputs
+from assay.in_place import InPlace
+from assay.inputs import GIANT, LARGE_INPUT, CaseInputs, refers
 from assay.laws import Law
 from assay.layers import LAYER
 from assay.names import callable_name, public_name
 from assay.regimes import Inputs, bar_of, equalities_of, skip_of, specs_in
 from assay.registry import REGISTRY, Api
-from assay.results import SEQUENCE, flatten
+from assay.results import flatten
 from assay.shared import UPSTREAM
 from assay.wire import (
     CODES,
@@ -35,6 +37,19 @@ STAGE_INDEX = {stage: index for index, stage in enumerate(STAGES)}
 MOST_LEAVES = 1 << 14  # in a result
 
 
+_UNDIFFERENTIABLE = re.compile(
+    r"not differentiable with respect to argument '(\w+)'|derivative for .* is not implemented"
+    r"|(?:does not|don't) support automatic differentiation"
+)
+
+
+def undifferentiable(error: Exception) -> str | None:
+    """The argument that PyTorch says it cannot differentiate; empty if it names none, None if it is another
+    error."""
+    found = _UNDIFFERENTIABLE.search(str(error)) if isinstance(error, RuntimeError) else None
+    return found and (found[1] or "")
+
+
 class Functions:
     """The functions that a lane calls for APIs: the framework's own or the tables' reference, wrapped by the
     lane's execution."""
@@ -43,6 +58,8 @@ class Functions:
         self.framework = framework
         self.execution = Execution(execution, framework)
         self.known: dict[str, Callable[..., Any]] = {}
+        # The parameters that PyTorch cannot differentiate in the case of this id.
+        self.undifferentiated: tuple[int, set[str]] = (0, set())
 
     def of(self, job: Job, entry: Api | None) -> Callable[..., Any]:
         """The function for the job's API, wrapped unless it makes a layer.
@@ -57,7 +74,7 @@ class Functions:
         return found
 
     def _plain(self, job: Job, entry: Api | None) -> Callable[..., Any]:
-        if job.lane.reference_functions:
+        if refers(job, entry):
             if entry is None:
                 raise Stop(UNSUPPORTED, f"no reference is registered for {job.api}")
             return entry.call
@@ -65,6 +82,13 @@ class Functions:
 
     def own(self, api: str, entry: Api | None) -> Callable[..., Any]:
         """The framework's own function. Raises Stop if a case may not call it, or if there is none."""
+        if entry is not None and entry.own:
+            return self.framework.resolve(api)
+        root = api.partition(".")[0]
+        if {root, self.framework.name} == {"paddle", "torch"}:
+            raise Stop(
+                UNSUPPORTED, f"{api}: this lane runs {self.framework.name}; --test-lane chooses another"
+            )
         public_name(api)
         if entry is None:
             callable_name(api)
@@ -120,7 +144,7 @@ class Call(CaseInputs):
         if (job.construction is not None) != bool(entry is not None and entry.kind):
             refuse(f"{job.api}: write a layer as API(…)(…), and a function as API(…)")
         self._name_arguments()
-        if entry is not None and job.lane.reference_functions and (reason := ignored_by(entry, self.named)):
+        if entry is not None and self.refers and (reason := ignored_by(entry, self.named)):
             raise Stop(UNSUPPORTED, reason)
         skip = skip_of(entry, self.named, job.values)
         if skip is not None:
@@ -151,9 +175,7 @@ class Call(CaseInputs):
             self.dump.save("input", self.inputs)
         self._enter("forward")
         self._bound_memory()
-        results = self._forward(function, args, kwargs)
-        if entry is not None and entry.shown is not None and not self.job.lane.reference_functions:
-            results = entry.shown(results, self._given(args, kwargs))
+        results = self._shown(self._forward(function, args, kwargs), args, kwargs)
         self._enter("copy")
         leaves = flatten(results, "", self.framework.tensor_type, self.framework.sparse_parts)
         if self._updates():
@@ -185,9 +207,28 @@ class Call(CaseInputs):
         self.gradients = [self.hand_over.leaf(name, value, "value", bar) for name, value in gradients]
         self.let_go()
 
+    def learnt(self, error: Exception) -> bool:
+        """Whether the error says what PyTorch cannot differentiate. The next try of the case knows."""
+        if self.entry is None or not self.entry.own or not self.wanted:
+            return False
+        name = undifferentiable(error)
+        if name is None:
+            return False
+        known = self.undifferentiated()
+        more = known | ({name} if name in self.named else set(self.named))
+        self.functions.undifferentiated = self.job.id, more
+        return more > known
+
+    def _shown(self, results: Any, args: list[Any], kwargs: Any) -> Any:
+        """The results as the table compares them. Its references return that form already."""
+        entry = self.entry
+        if entry is None or entry.shown is None or self.refers and not entry.own:
+            return results
+        return entry.shown(results, self._given(args, kwargs))
+
     def _redrawn(self, results: Any, draw: Callable[[], Any]) -> list[Leaf]:
         """Whether the draws follow the seed (assay.redraw)."""
-        if self.job.lane.reference_functions:
+        if self.refers:
             leaves = redraw.stated(results, bool(self.named.get("seed")))
         else:
             leaves = redraw.found(self.framework, self.job, results, draw)
@@ -223,7 +264,7 @@ class Call(CaseInputs):
 
     def _note_overwritten(self) -> None:
         """Notes inputs that the call changed but must not change."""
-        if self.job.lane.reference_functions or self.job.values == "layout":
+        if self.refers or self.job.values == "layout":
             return
         changed = self.native.overwritten()
         if not changed:
@@ -248,30 +289,13 @@ class Call(CaseInputs):
     # -- the call --
 
     def _forward(self, function: Callable[..., Any], args: list[Any], kwargs: Any) -> Any:
-        changes = self.entry.changes if self.entry is not None else ""
-        if self.job.lane.reference_functions or not changes:
+        changes = self.changes
+        if self.refers or not changes:
             return function(*args, **kwargs)
-        # The API works in place: its result is the argument's value after the call.
-        named = changes in kwargs
-        original = kwargs[changes] if named else args[self.entry.parameters.index(changes)]
-        changed = self._writable(original)
-        args[:] = [changed if arg is original else arg for arg in args]
-        kwargs.update((name, changed) for name, arg in kwargs.items() if arg is original)
-        returned = function(*args, **kwargs)
-        if not self.functions.execution.in_place:
-            return changed if returned is None else returned
-        tensor_type = self.framework.tensor_type
-        if isinstance(returned, tensor_type) and returned is not changed:
-            if self.framework.pointer(returned) != self.framework.pointer(changed):
-                return {"changed": changed, "returned": returned}
-        return changed
-
-    def _writable(self, value: Any) -> Any:
-        if isinstance(value, SEQUENCE):
-            return [self._writable(part) for part in value]
-        if not isinstance(value, self.framework.tensor_type) or not self.wanted:
-            return value
-        return self.framework.writable(value)
+        position = self.entry.parameters.index(changes)
+        viewed = self.job.values == "layout"
+        call = InPlace(self.framework, self.functions.execution, changes, position, viewed, bool(self.wanted))
+        return call.result(function, args, kwargs)
 
     def _backward(self, leaves: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         """The gradients of the wanted inputs. Both lanes use the same upstream gradient.
@@ -332,7 +356,7 @@ class Call(CaseInputs):
             gradient = self._room(shape, dtype)
         pointer = framework.pointer(gradient) if count else 0
         self.native.fill_upstream(position, pointer, count, CODES[dtype], self.largest)
-        return gradient
+        return framework.placed(gradient)
 
     def _upstream_shared(self, position: int, shape: Any, dtype: str) -> Any:
         """The upstream gradient in memory that the slot's lanes share; None if there is no such memory."""

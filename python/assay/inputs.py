@@ -7,10 +7,11 @@ from typing import Any
 from assay.dump import Dump
 from assay.frameworks import Framework
 from assay.layers import OPTIMIZER, STEPS, Made
-from assay.regimes import FORWARD_ONLY, fill_of, is_free, specs_in
-from assay.registry import REGISTRY
+from assay.regimes import FORWARD_ONLY, fill_of, is_free, is_narrow, specs_in
+from assay.registry import Api
 from assay.rules import Literal, ask
 from assay.spec import FLOATING, DtypeName, PlaceName, TensorSpec
+from assay.torch_cases.entries import Named, entry_of
 from assay.wire import CODES, DIFFERENTIABLE, UNSUPPORTED, Job, Stop, refuse
 
 LARGE_INPUT = 1 << 20  # elements; smaller tensors reuse warm memory
@@ -33,16 +34,27 @@ class CaseInputs:
         self.native = native
         self.functions = functions
         self.job = job
-        self.entry = REGISTRY.get(job.api)
-        self.named: dict[str, Any] = {}
+        self.entry = entry_of(job.api)
+        self.named = Named()
+        if self.entry is not None:
+            self.named.aliases = self.entry.aliases
+        self.refers = refers(job, self.entry)
         self.rules: Mapping[str, Any] = self.entry.rules if self.entry is not None else {}
         self.taken: tuple[str, ...] = ()  # the parameters of the called function
         self.made: dict[int, Any] = {}  # tensors by index, while arguments are built
         self.kept: list[Any] = []  # filled tensors that are not arguments themselves
         self.wanted: list[tuple[str, Any]] = []  # differentiated inputs, by name
         self.inputs: list[tuple[str, Any]] = []  # for the dump
-        forward_only = job.values in FORWARD_ONLY or not job.settings.backward
-        self.forward_only = forward_only or job.lane.no_gradients
+        forward_only = job.values in FORWARD_ONLY or not job.settings.backward or job.lane.no_gradients
+        self.forward_only = forward_only or self._composed()
+        self.changes = ""  # the parameter that the call changes in place
+
+    def _composed(self) -> bool:
+        """Whether the gradient is PyTorch's composition in the call's own dtype, which may overflow."""
+        if self.entry is None or not self.entry.own or self.job.values not in ("wide", "exact"):
+            return False
+        specs = specs_in((*self.job.args, *self.job.kwargs.values()))
+        return self.job.values == "wide" or any(map(is_narrow, specs))
 
     def _name_arguments(self) -> None:
         """All arguments by their parameters' names, including those that construct a layer."""
@@ -51,6 +63,9 @@ class CaseInputs:
             self._names(entry.parameters, *job.construction)
         self.taken = () if entry is None else entry.inputs if entry.kind else entry.parameters
         self._names(self.taken, job.args, job.kwargs)
+        if entry is not None:
+            in_place = entry.own and self.named.get("inplace") is True
+            self.changes = entry.changes or (entry.parameters[0] if in_place else "")
 
     def _names(self, parameters: Any, args: Any, kwargs: Any) -> None:
         self.named |= zip(names_of(parameters, args), args, strict=True)
@@ -66,9 +81,9 @@ class CaseInputs:
     def _arguments(self) -> tuple[list[Any], dict[str, Any]]:
         grad = self.entry.grad if self.entry is not None else True
         self._grad_wanted = ask(grad, self.named, None) if callable(grad) else grad
-        if self.entry is not None and self.entry.changes:
+        if self.changes:
             # A call that overwrites a tensor that it also reads has no gradient: frameworks refuse it.
-            changed = [spec.index for spec in specs_in([self.named.get(self.entry.changes)])]
+            changed = [spec.index for spec in specs_in([self.named.get(self.changes)])]
             all_of = [spec.index for spec in specs_in(self.named.values())]
             if any(all_of.count(index) > 1 for index in changed):
                 self._grad_wanted = False
@@ -85,10 +100,10 @@ class CaseInputs:
         job, entry = self.job, self.entry
         made = entry.call(*args, **kwargs)
         if entry.kind == OPTIMIZER:
-            if job.lane.reference_functions:
+            if self.refers:
                 return made.call
             return lambda *inputs: self.framework.optimized(make, args, kwargs, STEPS, *inputs)
-        layer = None if job.lane.reference_functions else make(*args, **kwargs)
+        layer = None if self.refers else make(*args, **kwargs)
         found = {} if layer is None else self.framework.parameters(layer)
         self.rules = {**self.rules, **made.rules}
         of_case = self._grad_wanted
@@ -164,7 +179,11 @@ class CaseInputs:
                 refuse("strides with overlapping elements are not supported")
             self.kept.append(tensor)
             tensor = framework.strided(tensor, spec)
+        on_host, tensor = tensor, framework.placed(tensor)
+        if on_host is not tensor:
+            self.kept.append(on_host)  # its memory is checked after the call
         wanted = self._grad_wanted and not self.forward_only and parameter not in RESULT_PLACES
+        wanted = wanted and parameter not in self.undifferentiated()
         if wanted and dtype in DIFFERENTIABLE:
             framework.want_gradient(tensor)
             self.wanted.append((path, tensor))
@@ -173,6 +192,11 @@ class CaseInputs:
             self.inputs.append((path, tensor))
         layout = self.entry.layouts.get(parameter) if self.entry is not None else None
         return tensor if layout is None else self._sparse(tensor, spec, layout)
+
+    def undifferentiated(self) -> set[str]:
+        """The parameters that PyTorch is known not to differentiate in this case."""
+        case, names = self.functions.undifferentiated
+        return names if case == self.job.id else set()
 
     def _fill(self, spec: TensorSpec, size: int, tensor: Any, parameter: str, fill: Any) -> None:
         """Fills the tensor."""
@@ -247,7 +271,7 @@ class CaseInputs:
 
     def _as_asked(self, tensor: Any, spec: TensorSpec, fill: Any) -> Any:
         """The tensor in the layout of the value regime."""
-        if self.job.values != "layout" or self.job.lane.reference_functions or spec.size < 2 or spec.strides:
+        if self.job.values != "layout" or self.refers or spec.size < 2 or spec.strides:
             return tensor
         if spec.index in self._promised():  # a changed tensor is read again at its address
             return tensor
@@ -262,8 +286,15 @@ class CaseInputs:
         """The numbers of the case's tensors that the call may change."""
         promised = [*RESULT_PLACES]
         if self.entry is not None:
-            promised += [self.entry.changes, *self._updates()]
+            promised += [self.changes, *self._updates()]
         return {spec.index for name in promised for spec in specs_in([self.named.get(name)])}
+
+
+def refers(job: Job, entry: Api | None) -> bool:
+    """Whether the lane calls the API's reference instead of the framework's function. A name of the lane's
+    own framework is called itself in a test lane, and wherever lanes must agree bit for bit."""
+    own = entry is not None and entry.own and (job.lane.role == "test" or not job.settings.error_bar)
+    return job.lane.reference_functions and not own
 
 
 def names_of(parameters: Sequence[str], args: Any) -> Sequence[str]:

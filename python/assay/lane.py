@@ -124,13 +124,15 @@ class Lane:
             call.let_go()  # its frames hold the arguments
             error.__traceback__ = None
             self.timed = None
+            if call.learnt(error):
+                return self._attempt(job, functions, run)
         if call.dump is not None:
             call.dump.finish(phase, message)
         if usual and run == 1:
             self.usual = job.id, status, phase, message
         self.elements, self.named = max(self.elements, call.elements), call.named
         truth = []
-        if status == OK and job.perturbations and job.lane.reference_functions:
+        if status == OK and job.perturbations and call.refers:
             known, asked = self._known(job), (job.id, job.values, job.perturbations, run)
             if call.elements >= LARGE_INPUT:
                 self.native.scramble(True)

@@ -193,8 +193,14 @@ BLOCK = FEWEST_OF_A_LONG_SUM
 # Errors of singular values, in ulps of the largest one: cuSOLVER's Jacobi method stops that early for large
 # matrices, and at this many for small ones. LAPACK's tests accept 30 times the extent.
 SPECTRAL = 4.0
+# The floor of floating-point results of integers, in ulps of the largest element and of 1.
+WHOLE = 64.0
 # A number of terms below one means that conditioning does not widen the bar (measure/bar.cc).
 DIRECT = 0.0
+
+
+_COMPUTED = ("", "fourier", "unary", "loss")
+_COMPOSED = "PyTorch composes functions of operations that overflow in half precision and complex numbers"
 
 
 class Skip(NamedTuple):
@@ -250,6 +256,16 @@ def skip_of(entry: Any, named: Mapping[str, Any], regime: str, tensors: Tensors 
     if undefined:  # nothing is lost where the regime has no other values
         return Skip(undefined if regime == "layout" or _changes(entry, named, regime, tensors) else "")
     specs = tensors.specs
+    if (
+        regime == "exact"
+        and entry.own
+        and entry.family in _COMPUTED
+        and all(s.dtype in INTEGER for s in specs)
+    ):
+        return Skip("a floating-point result of integers is compared under usual values")
+    narrow = COMPLEX if entry.family == "unary" else COMPLEX | HALF
+    if regime == "wide" and entry.own and any(spec.dtype in narrow for spec in specs):
+        return Skip(_COMPOSED)
     if regime == SAME and (not traits_of(entry).blocked or tensors.elements < FEWEST_OF_A_LONG_SUM):
         return Skip("")
     if not specs or tensors.elements > MOST_ELEMENTS and regime != SAME:
@@ -259,6 +275,17 @@ def skip_of(entry: Any, named: Mapping[str, Any], regime: str, tensors: Tensors 
     if regime == "layout":
         return None if any(spec.size > 1 for spec in specs) else Skip("")
     return None if _changes(entry, named, regime, tensors) else Skip("")
+
+
+def is_narrow(spec: TensorSpec) -> bool:
+    """Whether compositions of operations may overflow in between, though their result does not."""
+    return spec.dtype in HALF or spec.dtype in COMPLEX
+
+
+def of_integers(named: Mapping[str, Any]) -> bool:
+    """Whether all tensors that the call reads are integers."""
+    read = [spec.dtype for spec in specs_in(value for name, value in named.items() if name != "out")]
+    return bool(read) and {*INTEGER, "bool"}.issuperset(read)
 
 
 def _changes(entry: Any, named: Mapping[str, Any], regime: str, tensors: Tensors) -> bool:
@@ -437,6 +464,7 @@ class Inputs(NamedTuple):
     named: Mapping[str, Any] = {}  # its arguments
     half: bool = False  # whether a tensor has half precision
     complex: bool = False  # whether a tensor is complex
+    whole: bool = False  # whether all tensors are integers, which cannot be perturbed
 
     @classmethod
     def of(cls, named: Mapping[str, Any]) -> "Inputs":
@@ -445,7 +473,8 @@ class Inputs(NamedTuple):
         longest = max([extent for spec in specs for extent in spec.shape], default=1)
         dtypes = {spec.dtype for spec in specs}
         sizes = [spec.size for spec in specs]
-        return cls(sizes, longest, named, not HALF.isdisjoint(dtypes), not COMPLEX.isdisjoint(dtypes))
+        half, complex_ = not HALF.isdisjoint(dtypes), not COMPLEX.isdisjoint(dtypes)
+        return cls(sizes, longest, named, half, complex_, of_integers(named))
 
 
 def bar_of(
@@ -457,6 +486,8 @@ def bar_of(
     terms = terms_of(entry, inputs, count)
     if entry is None:
         return terms, 1.0, 0.0
+    if entry.own and inputs.whole:  # two devices compute in float32
+        return float(BLOCK), WHOLE, WHOLE
     traits = traits_of(entry)
     terms = said_of(traits.terms_back if upstream else traits.terms, inputs, terms)
     if traits.direct and not upstream and not inputs.complex and terms <= 1:

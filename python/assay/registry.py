@@ -73,6 +73,8 @@ class Api:
     traits: Mapping[str, Any] = field(default_factory=dict)
     accommodates: tuple[Accommodation, ...] = ()
     ignores: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)  # other names by which rules ask for arguments
+    own: bool = False  # a name of the reference's framework, which a test lane calls itself
 
 
 class Registry(dict[str, Api]):
@@ -343,6 +345,7 @@ def _by_position(path: str, text: str) -> Callable[..., Any]:
 
     call.__signature__ = signature
     call.reads = passed
+    call.path = path
     return call
 
 

@@ -45,7 +45,7 @@ def flatten(
             return [(path, numbers)]
         named = [(f"{path}[{i}]", part) for i, part in enumerate(value)]
     elif isinstance(value, dict):
-        named = [(f"{path}.{key}", part) for key, part in value.items()]
+        named = [(f"{path}.{key}" if key else path, part) for key, part in value.items()]
     else:
         return [(path, value)]
     return [leaf for name, part in named for leaf in flatten(part, name, tensor_type, sparse_parts)]

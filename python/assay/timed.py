@@ -136,8 +136,8 @@ class Timed(Call):
 
     def _arguments_again(self) -> tuple[list[Any], dict[str, Any]]:
         """The arguments for one call, with a copy of an argument that the call changes."""
-        changes = self.entry.changes if self.entry is not None else ""
-        if not changes or self.job.lane.reference_functions:
+        changes = self.changes
+        if not changes or self.refers:
             return self.args, self.kwargs
         copy = self._copy
         args = [
@@ -171,9 +171,7 @@ class Timed(Call):
         return [tensor for _, tensor in self.wanted]
 
     def _leaves_of(self, args: list[Any], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
-        results = self._forward(self.function, list(args), dict(kwargs))
-        if self.entry is not None and self.entry.shown is not None and not self.job.lane.reference_functions:
-            results = self.entry.shown(results, self._given(args, kwargs))
+        results = self._shown(self._forward(self.function, list(args), dict(kwargs)), args, kwargs)
         return flatten(results, "", self.framework.tensor_type, self.framework.sparse_parts)
 
     def _as_asked(self, tensor: Any, spec: Any, fill: Any) -> Any:

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "base/nearest.h"
 #include "base/system_memory.h"
 #include "base/text.h"
+#include "case/corpus.h"
 #include "cli/choices.h"
 #include "cli/gpu_seats.h"
 #include "cli/settings.h"
@@ -234,19 +236,41 @@ Status choose_sanitizer(const ApiOptions& options, RunConfig& config,
 }
 
 std::string python_of(const ApiOptions& options, const std::string& lane) {
-  if (lane == "paddle") return options.paddle_python;
-  return lane == "torch" ? options.torch_python : std::string();
+  const std::string framework = split_lane(lane).framework;
+  if (framework == "paddle") return options.paddle_python;
+  return framework == "torch" ? options.torch_python : std::string();
+}
+
+// The first line of a file that holds a case; empty if there is none.
+std::string first_case(const std::filesystem::path& file) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t start = line.find_first_not_of(" \t\r");
+    if (start != std::string::npos && line[start] != '#') return line.substr(start);
+  }
+  return {};
+}
+
+// The lane under test if no flag names one: PyTorch if the first case is a call of PyTorch's
+// functions, else Paddle.
+std::string usual_test_lane(const Sources& sources) {
+  std::string text = sources.configs.empty() ? "" : sources.configs.front();
+  if (text.empty() && !sources.patterns.empty()) {
+    const auto files = expand_corpus_pattern(sources.patterns.front());
+    if (files && !files->empty()) text = first_case(files->front());
+  }
+  return text.starts_with("torch.") ? "torch" : "paddle";
 }
 
 // A usage error when `name`, the value of `flag`, is neither a lane of assay.toml nor a framework.
 Status check_lane(const Settings& settings, std::string_view flag, const std::string& name) {
   std::vector<std::string> known = known_frameworks();
   if (known.empty() || settings.lanes.contains(name)) return {};
-  if (std::ranges::find(known, name) != known.end()) return {};
+  if (std::ranges::find(known, split_lane(name).framework) != known.end()) return {};
   for (const auto& lane : settings.lanes) known.push_back(lane.first);
   return usage_error(fmt::format(
       "--{}: no lane or framework is called {}; known: {} (assay.toml adds one as [lanes.NAME]){}",
-      flag, name, fmt::join(known, " "), suggest(name, known)));
+      flag, name, fmt::join(known, " "), suggest(split_lane(name).framework, known)));
 }
 
 Status choose_dump(const ApiOptions& options, RunConfig& config) {
@@ -401,9 +425,11 @@ Result<RunConfig> make_plan_config(const ApiOptions& options, std::vector<std::s
 Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::string>& notes) {
   ASSAY_TRY(RunConfig config, make_plan_config(options, notes));
   ASSAY_TRY(const Settings settings, load_settings(options.settings_file));
-  ASSAY_CHECK(check_lane(settings, "test-lane", options.test_lane));
+  const std::string test_lane =
+      options.test_lane.empty() ? usual_test_lane(config.sources) : options.test_lane;
+  ASSAY_CHECK(check_lane(settings, "test-lane", test_lane));
   ASSAY_CHECK(check_lane(settings, "reference-lane", options.reference_lane));
-  config.test = settings.lane(options.test_lane, python_of(options, options.test_lane));
+  config.test = settings.lane(test_lane, python_of(options, test_lane));
   config.reference =
       settings.lane(options.reference_lane, python_of(options, options.reference_lane));
   if (options.keep_frameworks) {

@@ -75,11 +75,13 @@ void add_mode_options(CLI::App& app, ApiOptions& options) {
   add_bool(app, "--test_backward", options.test_backward,
            "Test gradients too, in modes that leave them out (--paddle_cinn)");
   add_bool(app, "--test_amp", options.test_amp, "Run all lanes under automatic mixed precision");
-  app.add_option("--test-lane", options.test_lane,
-                 "The lane under test: a [lanes.NAME] of assay.toml, or a framework")
-      ->capture_default_str();
+  app.add_option(
+      "--test-lane", options.test_lane,
+      "The lane under test: a [lanes.NAME] of assay.toml, or FRAMEWORK[:DEVICE][+EXECUTION], "
+      "such as torch:cuda:0+compile or torch:vmap (default: the framework of the first "
+      "case)");
   app.add_option("--reference-lane", options.reference_lane,
-                 "The lane to compare with: a [lanes.NAME] of assay.toml, or a framework")
+                 "The lane to compare with, written in the same way")
       ->capture_default_str();
 }
 

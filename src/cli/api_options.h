@@ -54,8 +54,8 @@ struct ApiOptions {
   std::string retest;
   bool rerun = false;
   std::string shard;
-  std::string costs_from;                // an earlier run
-  std::string test_lane = "paddle";      // a lane of assay.toml, or a framework
+  std::string costs_from;  // an earlier run
+  std::string test_lane;   // a lane of assay.toml, or a framework; empty: that of the first case
   std::string reference_lane = "torch";  // likewise
   std::string paddle_python;
   std::string torch_python;

@@ -136,11 +136,39 @@ Status check_framework(const std::string& file, const std::string& table,
                                  suggest(framework.name, known)));
 }
 
+// What comes before `end` in the names of the files of a folder of the lane package, in
+// alphabetical order.
+std::vector<std::string> modules_of(const char* folder, std::string_view end) {
+  std::vector<std::string> names;
+  const auto package = LanePackage::find();
+  if (!package) return names;
+  std::error_code error;
+  std::filesystem::directory_iterator files(package->python_path / "assay" / folder, error);
+  for (const auto& file : files) {
+    const std::string name = file.path().filename().string();
+    if (name.ends_with(end)) names.push_back(name.substr(0, name.size() - end.size()));
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+// Modules that a framework's interpreter imports after the framework, such as torch_npu
+// (python/assay/frameworks/__init__.py).
+Status read_modules(TomlTable& table, FrameworkConfig& config) {
+  std::vector<std::string> modules;
+  ASSAY_CHECK(table.read("modules", modules));
+  if (!modules.empty()) {
+    config.environment.push_back(fmt::format("ASSAY_MODULES={}", fmt::join(modules, ":")));
+  }
+  return {};
+}
+
 Result<FrameworkConfig> read_framework(const std::string& name, TomlTable& table) {
   FrameworkConfig config;
   config.name = name;
   ASSAY_CHECK(table.read("python", config.python));
   ASSAY_CHECK(table.read("environment", config.environment));
+  ASSAY_CHECK(read_modules(table, config));
   return config;
 }
 
@@ -154,6 +182,7 @@ Result<LaneConfig> read_lane(const std::string& name, TomlTable& table, const Se
   ASSAY_CHECK(table.read("python", python));
   lane.framework = settings.framework(framework, python);
   ASSAY_CHECK(table.read("environment", lane.framework.environment));
+  ASSAY_CHECK(read_modules(table, lane.framework));
   ASSAY_CHECK(table.read("device", lane.device));
   ASSAY_CHECK(table.read("execution", lane.execution));
   lane.reference_functions = framework == kTablesFramework;
@@ -180,25 +209,31 @@ LaneConfig Settings::lane(const std::string& name, const std::string& python) co
   if (const auto found = lanes.find(name); found != lanes.end()) {
     lane = found->second;
   } else {
-    lane.framework = framework(name, python);
-    lane.reference_functions = name == kTablesFramework;
+    const PlainLane plain = split_lane(name);
+    lane.framework = framework(plain.framework, python);
+    lane.reference_functions = plain.framework == kTablesFramework;
+    lane.device = plain.device;
+    if (!plain.execution.empty()) lane.execution = plain.execution;
   }
   return lane;
 }
 
-std::vector<std::string> known_frameworks() {
-  constexpr std::string_view kEnd = "_framework.py";
-  std::vector<std::string> names;
-  const auto package = LanePackage::find();
-  if (!package) return names;
-  std::error_code error;
-  std::filesystem::directory_iterator files(package->python_path / "assay" / "frameworks", error);
-  for (const auto& file : files) {
-    const std::string name = file.path().filename().string();
-    if (name.ends_with(kEnd)) names.push_back(name.substr(0, name.size() - kEnd.size()));
+std::vector<std::string> known_frameworks() { return modules_of("frameworks", "_framework.py"); }
+
+PlainLane split_lane(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  PlainLane lane{text.substr(0, colon), "", ""};
+  if (colon == std::string::npos) return lane;
+  const std::vector<std::string> ways = modules_of("execution", ".py");
+  for (const std::string& part : split_at(text.substr(colon + 1), '+')) {
+    const bool first = lane.device.empty() && lane.execution.empty();
+    if (first && std::ranges::find(ways, part.substr(0, part.find('='))) == ways.end()) {
+      lane.device = part.starts_with("cuda") ? "gpu" + part.substr(4) : part;
+    } else {
+      lane.execution += (lane.execution.empty() ? "" : "+") + part;
+    }
   }
-  std::ranges::sort(names);
-  return names;
+  return lane;
 }
 
 Result<std::chrono::seconds> seconds_to_keep(double seconds, const std::string& named) {

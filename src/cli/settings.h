@@ -34,13 +34,23 @@ struct Settings {
   // The interpreter is the first of these: `python` (from the command line), the settings file, the
   // environment of `make setup`, the environment that assay is installed in, python3.
   FrameworkConfig framework(const std::string& name, const std::string& python) const;
-  // The lane of this name. Without such a table it is the framework of this name, with `python`.
+  // The lane of this name. Without such a table it is the framework of this name, with `python`,
+  // and with the device and the execution that may follow it: "torch:cuda:0+compile",
+  // "torch:compile".
   LaneConfig lane(const std::string& name, const std::string& python) const;
 };
 
 // The frameworks that python/assay/frameworks has a file for, in alphabetical order; empty if there
 // is no such folder.
 std::vector<std::string> known_frameworks();
+
+// A lane without a table: FRAMEWORK[:[DEVICE+]EXECUTION…].
+struct PlainLane {
+  std::string framework;
+  std::string device;     // empty: that of the run
+  std::string execution;  // empty: eager
+};
+PlainLane split_lane(const std::string& text);
 
 // Checks a value of keep_frameworks. `named` is the setting's name for the error.
 Result<std::chrono::seconds> seconds_to_keep(double seconds, const std::string& named);

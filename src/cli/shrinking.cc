@@ -42,12 +42,14 @@ Result<RunConfig> config_of(const std::map<std::string, std::string>& properties
   return make_run_config(options, notes);
 }
 
-// One case of each finding, except time-outs: each of their attempts takes the whole limit.
+// One case of each finding, except time-outs, each of whose attempts takes the whole limit, and
+// invalid lines, which do not run.
 Result<std::vector<std::uint64_t>> one_of_each(RunReader& run) {
   std::vector<std::uint64_t> ids;
   ASSAY_TRY(const std::vector<Finding> findings, findings_of(run, nullptr));
   for (const Finding& finding : findings) {
-    if (finding.key.outcome != Outcome::timeout) ids.push_back(finding.id);
+    const Outcome outcome = finding.key.outcome;
+    if (outcome != Outcome::timeout && outcome != Outcome::invalid) ids.push_back(finding.id);
   }
   return ids;
 }

@@ -74,6 +74,10 @@ const Result<ServerInfo>& Frameworks::examine(FrameworkConfig config) {
   }
   std::string why = info.error().message;
   if (why.ends_with(kDoctorHelps)) why.resize(why.size() - kDoctorHelps.size());
+  if (info.error().kind == ErrorKind::usage) {  // the interpreter does not start
+    show(stdout, "missing  {}\n", why);
+    return info;
+  }
   show(stdout,
        "missing  {}\n         get it with `{} -m pip install {}` (in a clone: `make setup`), or "
        "name an "

@@ -79,6 +79,10 @@ Result<int> run_finding(const FindingOptions& options) {
                                    findings.size(), options.run));
   }
   const Finding& finding = findings[options.number - 1];
+  if (finding.key.outcome == Outcome::invalid) {
+    return usage_error(fmt::format("finding {} is no call that runs: correct the corpus: {}",
+                                   options.number, finding.message));
+  }
   ASSAY_TRY(const FoundCase shown, shown_case(options.run, *store, finding));
   ASSAY_TRY(const Settings settings, load_settings(options.settings_file));
   const auto tracer = [&](const FaultyLane& lane, const std::string& api,

@@ -127,8 +127,9 @@ Verb add_mutate_verb(CLI::App& parent) {
   app->add_option("--cases", options->cases, "Most cases of each API")->capture_default_str();
   app->add_option("--values", api.values, "Value regimes, as in assay api")->capture_default_str();
   app->add_option("--num_workers", api.num_workers_per_gpu, "Workers on the CPU; -1: one per core");
-  app->add_option("--test-lane", api.test_lane, "The lane in which faults are planted")
-      ->capture_default_str();
+  app->add_option(
+      "--test-lane", api.test_lane,
+      "The lane in which faults are planted (default: the framework of the first case)");
   app->add_option("--reference-lane", api.reference_lane, "The lane that it is compared with")
       ->capture_default_str();
   app->add_option("--paddle_python", api.paddle_python, "Python interpreter that has Paddle");

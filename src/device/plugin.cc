@@ -179,8 +179,11 @@ Result<std::shared_ptr<Device>> open_device(std::string_view name) {
   // The host device is static, so nothing owns it.
   if (name == "cpu") return std::shared_ptr<Device>(std::shared_ptr<Device>(), &host_device());
   const std::optional<int> number = gpu_number(name);
-  if (!number)
-    return usage_error(fmt::format("there is no device {}; there are cpu and gpu:0 …", name));
+  if (!number && name.starts_with("gpu")) {
+    return usage_error(fmt::format("there is no device {}; there are gpu:0 …", name));
+  }
+  // Lanes reach any other device of their framework through the host.
+  if (!number) return std::shared_ptr<Device>(std::shared_ptr<Device>(), &host_device());
   ASSAY_TRY(const AssayDevicePlugin* plugin, load_device_plugin(device_plugin_file()));
   return open_plugin_device(*plugin, *number);
 }

@@ -1,8 +1,10 @@
 #include "engine/engine.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <iterator>
@@ -172,12 +174,24 @@ Result<Lanes> start_lanes(const RunConfig& config, const RunObserver& observer) 
   return lanes;
 }
 
+// What a machine without Paddle can run, as the end of the server's error; usually empty.
+std::string_view instead_of_paddle(const Lanes& lanes, std::size_t server) {
+  const bool only_test_lane =
+      std::ranges::count(lanes.specs, "paddle", &wire::LaneSpecT::framework) == 1 &&
+      lanes.specs.front().framework == "paddle" && lanes.server_of.front() == server;
+  return only_test_lane ? "; --test-lane=torch tests PyTorch instead" : "";
+}
+
 // Waits for the imports, finds the device of each lane, and reports what a build cannot do.
 Result<std::vector<ServerInfo>> wait_for_lanes(Lanes& lanes, const RunObserver& observer) {
   std::vector<ServerInfo> infos;
   for (ForkServer& server : lanes.servers) {
-    ASSAY_TRY(ServerInfo info, server.wait_ready(kImportLimit));
-    infos.push_back(std::move(info));
+    auto info = server.wait_ready(kImportLimit);
+    if (!info) {
+      const std::string_view instead = instead_of_paddle(lanes, infos.size());
+      return fail(info.error().message.append(instead), info.error().kind);
+    }
+    infos.push_back(std::move(*info));
   }
   for (ForkServer& server : lanes.retry_servers) {
     ASSAY_CHECK(server.wait_ready(kImportLimit));
@@ -227,28 +241,41 @@ std::string in_words(const std::string& key, const std::string& value) {
 }
 
 // A run is resumed only with its first settings, because ids, inputs and verdicts of two settings
-// do not mix.
-Status check_property(const RunConfig& config, const std::string& key, const std::string& wanted,
-                      const std::string& stored) {
-  if (stored == wanted) return {};
-  if (key.ends_with(kBuildSuffix)) {
+// do not mix. `stored` has the keys of `wanted`. The error names all differences.
+Status check_same(const RunConfig& config, const Properties& wanted, const Properties& stored) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : wanted) {
+    if (stored.at(key) != value) keys.push_back(key);
+  }
+  if (keys.empty()) return {};
+  const auto list = [&](const auto& word) {
+    std::vector<std::string> words;
+    std::ranges::transform(keys, std::back_inserter(words), word);
+    return fmt::format("{}", fmt::join(words, ", "));
+  };
+  const std::string run =
+      config.store.empty() ? config.folder.string() : "the run in this database";
+  if (std::ranges::all_of(keys, [](const auto& key) { return key.ends_with(kBuildSuffix); })) {
     return usage_error(fmt::format(
         "{} was begun with another build of {}. Then: {}. Now: {}. Choose another {}, or run all "
         "cases of a folder again with --rerun",
-        config.store.empty() ? config.folder.string() : "the run in this database",
-        key.substr(0, key.size() - kBuildSuffix.size()), stored, wanted,
+        run, list([](const auto& key) { return key.substr(0, key.size() - kBuildSuffix.size()); }),
+        list([&](const auto& key) { return stored.at(key); }),
+        list([&](const auto& key) { return wanted.at(key); }),
         config.store.empty() ? "--log_dir" : "schema of the database"));
   }
+  const std::string then = list([&](const auto& key) { return in_words(key, stored.at(key)); });
+  const std::string now = list([&](const auto& key) { return in_words(key, wanted.at(key)); });
   if (!config.store.empty()) {
-    return usage_error(fmt::format(
-        "the run in this database was begun with {}, here it is {}; use the same, or another "
-        "schema of the database (options=-csearch_path%3DNAME)",
-        in_words(key, stored), in_words(key, wanted)));
+    return usage_error(
+        fmt::format("{} was begun with {}, here it is {}; use the same, or another schema of the "
+                    "database (options=-csearch_path%3DNAME)",
+                    run, then, now));
   }
   return usage_error(
       fmt::format("{} was begun with {}, this run has {}; resume it with the same, or choose "
                   "another --log_dir",
-                  config.folder.string(), in_words(key, stored), in_words(key, wanted)));
+                  run, then, now));
 }
 
 // Only reads. Whoever plans a run for others knows less about it than the workers.
@@ -256,17 +283,21 @@ Status check_properties(const RunConfig& config, const Properties& wanted, Store
   ASSAY_TRY(const Properties found, store.properties());
   if (found.empty()) return {};  // a new run
   ASSAY_TRY(const StoreCounts counts, store.counts());
-  const auto check = [&](const std::string& key, const std::string& value) -> Status {
-    const auto stored = found.find(key);
-    if (stored == found.end() && (!config.store.empty() || counts.finished == 0)) return {};
-    return check_property(
-        config, key, value,
-        stored == found.end() ? "(an assay that did not keep it)" : stored->second);
+  const auto stored_of = [&](const Properties& some) {
+    Properties stored = some;
+    for (auto& [key, value] : stored) {
+      if (const auto kept = found.find(key); kept != found.end()) {
+        value = kept->second;
+      } else if (config.store.empty() && counts.finished > 0) {
+        value = "(an assay that did not keep it)";
+      }
+    }
+    return stored;
   };
   // Other settings follow from the mode; the user has not named them.
-  ASSAY_CHECK(check(kModeProperty, config.settings.mode));
-  for (const auto& [key, value] : wanted) ASSAY_CHECK(check(key, value));
-  return {};
+  const Properties mode{{std::string(kModeProperty), config.settings.mode}};
+  ASSAY_CHECK(check_same(config, mode, stored_of(mode)));
+  return check_same(config, wanted, stored_of(wanted));
 }
 
 // What a run keeps of its lanes besides their builds. The machine may change while a run goes on.
@@ -293,10 +324,11 @@ Status keep_facts(const Lanes& lanes, const std::vector<ServerInfo>& infos, Stor
 // The run can start: the plan, the effect of a retest and the first properties become durable
 // together.
 Status begin_run(const RunConfig& config, const Properties& properties, Store& store) {
+  Properties stored;
   for (const auto& [key, value] : properties) {
-    ASSAY_TRY(const std::string stands, store.agree_on(key, value));
-    ASSAY_CHECK(check_property(config, key, value, stands));
+    ASSAY_TRY(stored[key], store.agree_on(key, value));
   }
+  ASSAY_CHECK(check_same(config, properties, stored));
   if (!joins(config)) {
     for (const auto& [key, value] : config.rerun_flags) {
       ASSAY_CHECK(store.set_property(key, value));

@@ -115,7 +115,8 @@ MemoryBudget memory_budget(const RunConfig& config, const std::vector<wire::Lane
 }
 
 Status check_execution(const ServerInfo& info, const wire::LaneSpecT& spec) {
-  for (const std::string_view way : split_at(spec.execution, '+')) {
+  for (const std::string& part : split_at(spec.execution, '+')) {
+    const std::string way = part.substr(0, part.find('='));  // threads=4
     if (std::find(info.executions.begin(), info.executions.end(), way) == info.executions.end()) {
       return usage_error(fmt::format("{}: no execution is called {}; there are: {}", spec.label,
                                      way, fmt::join(info.executions, ", ")));

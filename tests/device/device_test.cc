@@ -96,7 +96,10 @@ TEST(DeviceNames, AreCpuAndNumberedGpus) {
   for (const char* name : {"cpu", "gpu", "gpu:", "gpu:-1", "gpu:1x", "cuda:0"}) {
     EXPECT_EQ(gpu_number(name), std::nullopt) << name;
   }
-  EXPECT_FALSE(open_device("tpu:0"));
+  EXPECT_FALSE(open_device("gpu:x"));
+  const auto through_host = open_device("npu:0");
+  ASSERT_TRUE(through_host);
+  EXPECT_TRUE((*through_host)->is_host());
 }
 
 TEST(DevicePlugin, ThatIsMissingOrForeignIsOneLine) {

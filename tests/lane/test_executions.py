@@ -28,6 +28,16 @@ class Able:
 
         return call
 
+    def batched(self, function, args, kwargs):
+        self.notes.append("batched")
+        return function(*args, **kwargs)
+
+    def be_deterministic(self):
+        self.notes.append("deterministic")
+
+    def use_threads(self, count):
+        self.notes.append(f"{count} threads")
+
 
 class Unable:
     name, version = "unable", "2.0"
@@ -38,9 +48,11 @@ def twice_as_much(x):
 
 
 def test_every_file_is_a_way():
-    assert names() == ("amp", "eager", "timed", "to_static", "twice")
+    known = "amp compile deterministic eager threads timed to_static twice vmap"
+    assert names() == tuple(known.split())
     for name in names():
-        assert Execution(name, Able()).wrap(twice_as_much, "paddle.twice")(21) == 42
+        setting = "=2" if name == "threads" else ""
+        assert Execution(name + setting, Able()).wrap(twice_as_much, "paddle.twice")(21) == 42
 
 
 def test_eager_execution_costs_nothing():
@@ -72,3 +84,12 @@ def test_unknown_ways_are_refused(name):
     with pytest.raises(Stop) as stopped:
         Execution(name, Unable())
     assert stopped.value.status == REFUSED
+
+
+def test_a_setting_follows_an_execution():
+    able = Able()
+    Execution("threads=4+deterministic", able).wrap(twice_as_much, "torch.abs")
+    assert able.notes == ["4 threads", "deterministic"]
+    for wrong in ("threads=0", "threads=many", "threads", "vmap=2"):
+        with pytest.raises(Stop):
+            Execution(wrong, able).wrap(twice_as_much, "torch.abs")

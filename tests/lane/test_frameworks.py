@@ -59,6 +59,6 @@ def test_a_lane_on_a_gpu_gives_back_what_is_more_than_it_may_keep(kept, given_ba
             memory_stats_as_nested_dict=lambda: stats, empty_cache=lambda: calls.append("emptied")
         )
     )
-    lane._device = "cuda:0"
+    lane._on_gpu = True
     lane.release()
     assert len(calls) == given_back

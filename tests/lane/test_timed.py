@@ -35,6 +35,9 @@ class Framework:
     tensor_type = Tensor
     dtypes = {name: name for name in DTYPES}
 
+    def placed(self, tensor):
+        return tensor
+
     def __init__(self, clock, takes):
         self.clock, self.takes = clock, takes
         self.notes = []

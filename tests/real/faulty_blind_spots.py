@@ -179,6 +179,17 @@ def overwritten_first(right):
     return lambda x, y: right(x.set_value(paddle.zeros_like(x)) or x, y + 1) if x is y else right(x, y)
 
 
+def in_memory_of_its_own(right):
+    """The tensor shows the result, but a tensor that it is a view of does not."""
+
+    def wrong(x, y):
+        result = right(paddle.assign(x), y)
+        result._share_buffer_to(x)
+        return x
+
+    return wrong
+
+
 # case: fault
 CASES = {
     # Half precision.
@@ -190,6 +201,8 @@ CASES = {
     # The same tensor again: its second gradient is lost; an operand is overwritten before it is read.
     "paddle.add(Tensor([4, 6],'float32'), Tensor#1)": lambda right: lambda x, y: right(x, y.detach()),
     "paddle.Tensor.subtract_(Tensor([4, 6],'float32'), Tensor#1)": overwritten_first,
+    # A view is changed, and its base with it.
+    "paddle.Tensor.add_(Tensor([4, 6],'int64'), Tensor([4, 6],'int64'))": in_memory_of_its_own,
     # Long sums.
     "paddle.Tensor.sum(Tensor([300, 300],'float32'))": instead(one_by_one),
     # What matters is drawn on purpose.

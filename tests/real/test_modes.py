@@ -72,11 +72,11 @@ def run(tmp_path):
 
 
 def test_compiled_graphs_agree_with_eager_mode_forward_and_backward(run):
-    cases = [ADD, MATMUL, SOFTMAX, SPLIT, ADD_IN_PLACE, GET_ITEM, TO_LIST]
+    cases = [ADD, MATMUL, SOFTMAX, SPLIT, GET_ITEM, TO_LIST]
     done = run(cases, "--paddle_cinn=True", "--test_backward=True", "--test_tol=True")
     assert done.code == 0, done.output
     assert "built without CINN" in done.output or "compiled by CINN" in done.output
-    assert done.listed("pass") == {ADD, MATMUL, SOFTMAX, SPLIT, ADD_IN_PLACE, GET_ITEM}
+    assert done.listed("pass") == {ADD, MATMUL, SOFTMAX, SPLIT, GET_ITEM}
     assert done.listed("skip") == {TO_LIST}
     assert "in dynamic graphs only" in done.log()
     backward = {
@@ -85,6 +85,13 @@ def test_compiled_graphs_agree_with_eager_mode_forward_and_backward(run):
         if ",backward," in line
     }
     assert {"paddle.add", "paddle.matmul", "paddle.nn.functional.softmax", "paddle.split"} <= backward
+
+
+def test_a_graph_that_leaves_the_argument_of_an_in_place_call_as_it_was_fails(run):
+    # Paddle's graphs do (docs/findings/paddle-to-static-in-place.toml).
+    done = run([ADD_IN_PLACE], "--paddle_cinn=True")
+    assert done.code == 1, done.output
+    assert "argument x left as it was" in done.output
 
 
 def test_graphs_of_many_cases_do_not_disturb_each_other(run):

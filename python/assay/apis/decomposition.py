@@ -221,14 +221,19 @@ def qr(x, mode="reduced", name=None):
     return tuple(torch.linalg.qr(x, mode))
 
 
-def _svd(x, found):
+def singular_parts(x, found):
     u, values, vh = found
     return {"values": values, "factors": on_host(residuals.of_svd(x, u, values, vh))}
 
 
-@api("paddle.linalg.svd", grad=False, traits=SPECTRAL, shown=lambda found, given: _svd(given["x"], found))
+@api(
+    "paddle.linalg.svd",
+    grad=False,
+    traits=SPECTRAL,
+    shown=lambda found, given: singular_parts(given["x"], found),
+)
 def svd(x, full_matrices=False, name=None, *, out=None):
-    return _svd(x, torch.linalg.svd(x, full_matrices=full_matrices))
+    return singular_parts(x, torch.linalg.svd(x, full_matrices=full_matrices))
 
 
 same("x, name=None", "paddle.linalg.svdvals", home="torch.linalg", traits=SPECTRAL)

@@ -54,7 +54,7 @@ _FALLEN = -1.6732632423543772848 * 1.0507009873554804934
 
 @api("paddle.nn.functional.alpha_dropout")
 def alpha_dropout(x, p=0.5, training=True, name=None):
-    return _alpha(x, p, training)
+    return alpha(x, p, training)
 
 
 @api("paddle.nn.functional.feature_alpha_dropout")
@@ -62,10 +62,10 @@ def feature_alpha_dropout(x, p=0.5, training=True, name=None):
     """Whole channels are dropped."""
     if training and 0 < p < 1 and x.ndim < 2:
         raise ValueError("feature_alpha_dropout: the input has no channels")
-    return _alpha(x, p, training, together(x, (0, 1)) if x.ndim > 1 else 0)
+    return alpha(x, p, training, together(x, (0, 1)) if x.ndim > 1 else 0)
 
 
-def _alpha(x, p, training, groups=0):
+def alpha(x, p, training, groups=0):
     """Scaled and shifted so that mean 0 and variance 1 are preserved."""
     if not 0 <= p <= 1:
         raise ValueError("alpha_dropout: p must be between 0 and 1")

@@ -2,7 +2,7 @@
 
 Every batch names the execution ("eager"), or several joined by "+", innermost first: under "amp+to_static" a
 compiled function runs the call with automatic mixed precision. A file has a class `Way` with what differs
-from `Plain`.
+from `Plain`. Some take a setting: "threads=4".
 """
 
 import importlib
@@ -22,10 +22,14 @@ class Plain:
 
     runs = 1  # how often a case runs, including its inputs
     timed = False  # the time is measured instead of the results
-    in_place = True  # whether a call may change its arguments
+    in_place = True  # whether an in-place call returns its argument itself
+    functional = False  # whether an in-place call gets a copy of its argument and returns that
 
-    def __init__(self, framework: Framework) -> None:
+    takes_setting = False
+
+    def __init__(self, framework: Framework, setting: str = "") -> None:
         self.framework = framework
+        self.setting = setting
 
     def wrap(self, function: Function, api: str) -> Function:
         """The function that replaces `function`, the implementation of `api`. A lane calls this once for each
@@ -40,12 +44,17 @@ class Execution:
         known = names()
         ways = []
         for part in name.split("+"):
-            if part not in known:
-                refuse(f"unknown execution {part}; known are {', '.join(known)}")
-            ways.append(importlib.import_module(f"assay.execution.{part}").Way(framework))
+            kind, _, setting = part.partition("=")
+            if kind not in known:
+                refuse(f"unknown execution {kind}; known are {', '.join(known)}")
+            way = importlib.import_module(f"assay.execution.{kind}").Way
+            if setting and not way.takes_setting:
+                refuse(f"execution {kind} takes no setting, and {part} has one")
+            ways.append(way(framework, setting))
         self.ways = ways
         self.runs = max(way.runs for way in ways)
         self.in_place = all(way.in_place for way in ways)
+        self.functional = any(way.functional for way in ways)
         self.timed = any(way.timed for way in ways)
 
     def wrap(self, function: Function, api: str) -> Function:

@@ -6,7 +6,7 @@ from assay.execution import Function, Plain, ability
 class Way(Plain):
     """Compiles the function of each API."""
 
-    in_place = False  # a graph does not change its arguments
+    in_place = False  # the graph returns the result; whether it also changes the argument is compared
 
     def wrap(self, function: Function, api: str) -> Function:
         """The compiled function. Raises Stop if the framework has no static graphs."""

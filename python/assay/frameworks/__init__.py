@@ -73,6 +73,10 @@ class Framework(ABC):
     def empty(self, shape: Sequence[int], dtype: str) -> Any:
         """An uninitialised tensor."""
 
+    def placed(self, tensor: Any) -> Any:
+        """A filled tensor on the lane's device, if empty() has made it on the host."""
+        return tensor
+
     @abstractmethod
     def resolve(self, api: str) -> Callable[..., Any]:
         """The framework's function for an API's full name. Raises AttributeError or Stop if there is none."""
@@ -84,6 +88,14 @@ class Framework(ABC):
     @abstractmethod
     def writable(self, tensor: Any) -> Any:
         """A differentiable copy that an in-place call may change."""
+
+    def strides(self, tensor: Any) -> tuple[int, ...]:
+        """The steps in memory along each axis."""
+        return tuple(tensor.strides)
+
+    def stacked(self, tensor: Any) -> Any:
+        """A new first axis of two equal slices, each of which is the tensor. None if that is not possible."""
+        return None
 
     def equal(self, left: Any, right: Any) -> bool:
         """Whether two tensors of one shape have equal elements."""
@@ -204,9 +216,13 @@ def missing(framework: Framework, api: str, known: Iterable[str] = ()) -> str:
 def load(name: str) -> Framework:
     """Imports and wraps the framework `name` ("paddle", "torch").
 
+    ASSAY_MODULES names modules to import after it, separated by colons (`modules` of assay.toml).
     ASSAY_FRAMEWORK_MODULE selects another wrapper: for a build that needs its own, or as a stand-in for
     tests.
     """
     own = f"assay.frameworks.{name}_framework"
     module = importlib.import_module(os.environ.get("ASSAY_FRAMEWORK_MODULE", own))
-    return module.create()
+    framework = module.create()
+    for extension in filter(None, os.environ.get("ASSAY_MODULES", "").split(":")):
+        importlib.import_module(extension)
+    return framework

@@ -56,6 +56,7 @@ class PaddleFramework(Framework):
         self._empty = paddle.empty
         self._graphs: list[Any] = []
         self._on_gpu = False
+        self._device = "cpu"
 
     def devices(self) -> list[str]:
         """The device kinds of the build, custom devices first."""
@@ -75,13 +76,19 @@ class PaddleFramework(Framework):
 
         On a GPU, Paddle's streams wait for the default stream, where inputs are filled and results are
         copied. That path has not run yet on a GPU build of Paddle."""
-        self._on_gpu = device != "cpu"
+        self._device = device
+        self._on_gpu = device.startswith("gpu")
         if self._on_gpu:
             os.environ["NVIDIA_TF32_OVERRIDE"] = "0"  # results need the precision of their dtype
         self.paddle.set_device(device)
         if not self._on_gpu:
             self._empty = self._plain_empty()
+        if device == "cpu":
             self._seed = self._plain_seed()
+
+    def placed(self, tensor: Any) -> Any:
+        """The tensor on a custom device. It has not run yet: no build here has one."""
+        return tensor if self._on_gpu or self._device == "cpu" else tensor.to(self._device)
 
     def _plain_grad(self) -> Callable[..., Any]:
         """The function that paddle.grad() calls. The checks and decorators of grad() take 5 µs. A version of
@@ -146,6 +153,10 @@ class PaddleFramework(Framework):
     def writable(self, tensor: Any) -> Any:
         """A copy. Paddle rejects in-place calls on a differentiable leaf."""
         return self.paddle.assign(tensor)
+
+    def stacked(self, tensor: Any) -> Any:
+        """paddle.stack; None if the result would have too many axes."""
+        return None if tensor.ndim == MOST_AXES else self.paddle.stack([tensor, tensor])
 
     def equal(self, left: Any, right: Any) -> bool:
         """Whether two tensors of one shape have equal bytes. paddle.equal takes tiny numbers for equal."""
@@ -236,6 +247,8 @@ class PaddleFramework(Framework):
             tensor = self._selected_rows(tensor) if tensor.is_selected_rows() else tensor.to_dense()
         if not tensor.is_contiguous():
             tensor = tensor.contiguous()
+        if not self._on_gpu and self._device != "cpu":
+            tensor = tensor.cpu()
         dtype = self._names[tensor.dtype]
         shape = tensor.shape
         count = 1

@@ -5,12 +5,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from assay.frameworks import Dense, Framework, look_up
+from assay.frameworks import Dense, Framework, torch_graphs
 from assay.frameworks.rounding import rounding
 from assay.frameworks.stopwatch import Stopwatch
 from assay.sparse import Sparse, places
 from assay.spec import TensorSpec
-from assay.wire import DTYPES
+from assay.torch_cases.names import function_of
+from assay.wire import DTYPES, UNSUPPORTED, Stop
 
 # Bytes that a lane on a shared GPU may cache for its next case (kKeptBytes of src/cli/gpu_seats.cc).
 KEPT_BYTES = 1 << 29
@@ -19,12 +20,13 @@ CANCELLED = 4
 
 
 class TorchFramework(Framework):
-    """PyTorch on the CPU or a CUDA device."""
+    """PyTorch on the CPU, a CUDA device, or another device, which is reached through the host."""
 
     name = "torch"
     _NO_KERNEL = re.compile(
         r"not implemented for '|Could not run '.*' with arguments from"
         r"|not supported for (?:Half|BFloat16|dtype)|_cpu\" not implemented|not compiled with CUDA"
+        r"|(?:is|are) not supported on CUDA|Tensor is not supported$|not supported for Long"
     )
     _OUT_OF_MEMORY = re.compile(r"[Oo]ut of memory|can't allocate memory|not enough memory")
 
@@ -43,19 +45,35 @@ class TorchFramework(Framework):
         self._empty = torch.empty
         self._strided = torch.strided
         self._device = "cpu"
+        self._on_gpu = False
         self._generators = [torch.default_generator]
 
     def devices(self) -> list[str]:
-        """The device kinds of the build."""
-        return ["gpu", "cpu"] if self.torch.backends.cuda.is_built() else ["cpu"]
+        """The device kinds of the build and of what was imported after it (ASSAY_MODULES)."""
+        torch = self.torch
+        kinds = ["gpu"] if torch.backends.cuda.is_built() else []
+        private = torch._C._get_privateuse1_backend_name()
+        for kind in (private, "xpu", "mps"):
+            module = getattr(torch, kind, None)
+            if kind != "privateuseone" and module is not None and module.is_available():
+                kinds.append(kind)
+        return [*kinds, "cpu"]
 
     def start(self, device: str) -> None:
         """Selects the device, and one thread."""
         self._device = device.replace("gpu", "cuda")
-        if self._device != "cpu":
+        self._on_gpu = self._device.startswith("cuda")
+        if self._on_gpu:
             self._empty = partial(self.torch.empty, device=self._device)
             self._start_gpu(int(device.split(":")[1]))
+        elif self._device != "cpu":
+            self._empty = partial(self.torch.empty, device="cpu")
+            self.torch.set_default_device(self._device)
         self.torch.set_num_threads(1)
+
+    def placed(self, tensor: Any) -> Any:
+        """The tensor on the lane's device, if that is reached through the host."""
+        return tensor if self._on_gpu or self._device == "cpu" else tensor.to(self._device)
 
     def _start_gpu(self, number: int) -> None:
         torch = self.torch
@@ -93,10 +111,13 @@ class TorchFramework(Framework):
     def stopwatch(self) -> Stopwatch | None:
         """A clock of CUDA events."""
         cuda = self.torch.cuda
-        return None if self._device == "cpu" else Stopwatch(cuda.Event, cuda.synchronize)
+        return Stopwatch(cuda.Event, cuda.synchronize) if self._on_gpu else None
 
     def seed(self, seed: int) -> None:
         """Seeds the default generators of the CPU and of the lane's GPU."""
+        if not self._on_gpu and self._device != "cpu":
+            self.torch.manual_seed(seed)
+            return
         for generator in self._generators:
             generator.manual_seed(seed)  # torch.manual_seed takes 112 µs
 
@@ -110,7 +131,7 @@ class TorchFramework(Framework):
 
     def release(self) -> None:
         """Empties the CUDA cache if it holds more than KEPT_BYTES."""
-        if self._device == "cpu":
+        if not self._on_gpu:
             return
         # memory_reserved() would first build a flat dict of all statistics.
         said = self.torch.cuda.memory_stats_as_nested_dict()  # empty before the first call on the GPU
@@ -118,8 +139,8 @@ class TorchFramework(Framework):
             self.torch.cuda.empty_cache()
 
     def resolve(self, api: str) -> Callable[..., Any]:
-        """PyTorch's own function."""
-        return look_up(self.torch, api)
+        """PyTorch's own function. Raises Stop for a name that a case may not use."""
+        return function_of(self.torch, api)
 
     def want_gradient(self, tensor: Any) -> None:
         """requires_grad_()."""
@@ -128,6 +149,18 @@ class TorchFramework(Framework):
     def writable(self, tensor: Any) -> Any:
         """clone()."""
         return tensor.clone()
+
+    def strides(self, tensor: Any) -> tuple[int, ...]:
+        """stride()."""
+        return tuple(tensor.stride())
+
+    def stacked(self, tensor: Any) -> Any:
+        """torch.stack."""
+        return self.torch.stack([tensor, tensor])
+
+    def equal(self, left: Any, right: Any) -> bool:
+        """Whether two tensors of one shape have equal elements; NaN equals NaN."""
+        return bool(((left == right) | ((left != left) & (right != right))).all())
 
     def widened(self, tensor: Any, dtype: str) -> Any:
         """The tensor in a wider dtype."""
@@ -212,10 +245,30 @@ class TorchFramework(Framework):
         """torch.autocast on the lane's device."""
         return self.torch.autocast(self._device.split(":")[0])
 
+    def compiled(
+        self, function: Callable[..., Any], api: str, setting: str = "inductor"
+    ) -> Callable[..., Any]:
+        """torch.compile of the whole call (torch_graphs)."""
+        return torch_graphs.compiled(self.torch, function, api, setting)
+
+    def batched(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """The first of two results of torch.vmap over two equal calls."""
+        return torch_graphs.batched(self.torch, function, args, kwargs)
+
+    def be_deterministic(self) -> None:
+        """Deterministic algorithms from now on; operations without one raise an error."""
+        self.torch.use_deterministic_algorithms(True)
+
+    def use_threads(self, count: int) -> None:
+        """The number of threads of operations."""
+        self.torch.set_num_threads(count)
+
     def dense(self, tensor: Any) -> Dense:
         """The elements, with conjugation and negation applied."""
         if tensor.requires_grad:  # a lent tensor must not keep its graph alive
             tensor = tensor.detach()
+        if not (tensor.is_cpu or tensor.is_cuda):
+            tensor = tensor.cpu()
         if tensor.layout is not self._strided:
             tensor = tensor.to_dense()
         if tensor._is_zerotensor():  # its data pointer is 0
@@ -225,7 +278,9 @@ class TorchFramework(Framework):
         if tensor.is_neg():
             tensor = tensor.resolve_neg()
         tensor = tensor.contiguous()
-        dtype, shape = self._names[tensor.dtype], tuple(tensor.shape)
+        dtype, shape = self._names.get(tensor.dtype), tuple(tensor.shape)
+        if dtype is None:
+            raise Stop(UNSUPPORTED, f"assay does not compare results of {tensor.dtype}")
         return Dense(tensor, tensor.data_ptr(), tensor.numel(), dtype, shape, tensor.is_cuda)
 
     def sparse(self, tensor: Any, spec: TensorSpec, layout: str) -> Sparse:

@@ -207,7 +207,7 @@ class StaleState(Fault):
 
     def results(self, call: Any, leaves: Leaves) -> Leaves:
         """The results with the first updated value replaced by the old one."""
-        changes = call.entry.changes if call.entry is not None else ""
+        changes = call.changes
         for place, (path, value) in enumerate(leaves):
             name = path.removeprefix(".state.").removeprefix(".").removesuffix(" afterwards")
             name = changes if path in ("", ".changed") else name
@@ -228,7 +228,7 @@ class LowerPrecision(Fault):
         self, call: Any, names: tuple[str, ...], args: list[Any], kwargs: dict[str, Any]
     ) -> Changed:
         """The rounded inputs."""
-        if call.entry is not None and call.entry.changes:
+        if call.changes:
             inapplicable("it works in place")
         return [self._lowered(call, arg) for arg in args], {
             name: self._lowered(call, arg) for name, arg in kwargs.items()
@@ -269,7 +269,7 @@ class Ties(Fault):
 
     def around(self, call: Any, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function, called a second time with the ramp added to its first tensor."""
-        if call.job.values != "exact" or call.entry is not None and call.entry.changes:
+        if call.job.values != "exact" or call.changes:
             inapplicable("no ties")
         step = self.STEP * call.draw.choice((-1, 1))
 

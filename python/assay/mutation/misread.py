@@ -99,7 +99,7 @@ def rate_pooled(call: Any, names: tuple[str, ...], args: list[Any], kwargs: dict
     """Parameters below their mean count 10% more."""
     if call.entry is None or call.entry.family != "random":
         inapplicable("no draw")
-    if call.entry.changes:
+    if call.changes:
         inapplicable("the tensor is overwritten, not read")
 
     def change(of: Any, found: Elements) -> str:

@@ -1,0 +1,19 @@
+"""The call with several threads: threads=4. A lane has one thread otherwise."""
+
+from assay.execution import Function, Plain, ability
+from assay.wire import refuse
+
+MOST = 1024
+
+
+class Way(Plain):
+    """Sets the number of threads, for the whole lane."""
+
+    takes_setting = True
+
+    def wrap(self, function: Function, api: str) -> Function:
+        """The function itself."""
+        if not self.setting.isdigit() or not 1 <= int(self.setting) <= MOST:
+            refuse(f"threads=N takes a number from 1 to {MOST}, not {self.setting or 'nothing'}")
+        ability(self.framework, "use_threads", "number of threads")(int(self.setting))
+        return function

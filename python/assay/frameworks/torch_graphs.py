@@ -1,0 +1,70 @@
+"""PyTorch's transformations of a call: torch.compile and torch.vmap."""
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from assay.wire import SKIPPED, Stop, refuse
+
+MOST_GRAPHS = 1 << 14  # of one API
+DYNAMIC = "dynamic"
+
+
+def compiled(torch: Any, function: Callable[..., Any], api: str, setting: str) -> Callable[..., Any]:
+    """The whole call as one graph by the back end `setting`; "dynamic" is Inductor with any shape. Raises
+    Stop if the build has no such back end, and at a call that torch.compile does not capture."""
+    dynamo = importlib.import_module("torch._dynamo")
+    known = (DYNAMIC, "eager", "aot_eager", *dynamo.list_backends())
+    if setting not in known:
+        refuse(f"this build has no compiler called {setting}; there are: {', '.join(known)}")
+    dynamo.reset()  # the graphs of the API before
+    dynamo.config.recompile_limit = MOST_GRAPHS
+    dynamo.config.accumulated_recompile_limit = MOST_GRAPHS
+    dynamo.config.fail_on_recompile_limit_hit = True  # otherwise the call would run eagerly, unseen
+
+    in_place = importlib.import_module("assay.registry").changes_input(api)  # needs the framework itself
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not in_place and not kwargs.get("inplace"):
+            return function(*args, **kwargs)
+        # A graph that overwrites its input has no gradient, so the copy is within the graph.
+        first = args[0].clone()
+        returned = function(first, *args[1:], **kwargs)
+        return first if in_place else returned
+
+    backend = "inductor" if setting == DYNAMIC else setting
+    graph = torch.compile(call, fullgraph=True, dynamic=setting == DYNAMIC, backend=backend)
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return graph(*args, **kwargs)
+        except dynamo.exc.Unsupported as error:
+            reason = str(error).strip().splitlines()[0]
+            raise Stop(SKIPPED, f"torch.compile does not capture {api}: {reason}") from error
+
+    return run
+
+
+def batched(torch: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """The first of two results of torch.vmap over two equal calls."""
+    pytree = importlib.import_module("torch.utils._pytree")
+    leaves, form = pytree.tree_flatten((args, kwargs))
+    places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+    if not places:
+        raise Stop(SKIPPED, "vmap needs a tensor")
+
+    def call(*tensors: Any) -> Any:
+        given = list(leaves)
+        for place, tensor in zip(places, tensors, strict=True):
+            given[place] = tensor
+        own_args, own_kwargs = pytree.tree_unflatten(given, form)
+        return function(*own_args, **own_kwargs)
+
+    stacked = [torch.stack([leaves[place]] * 2) for place in places]
+    try:
+        both = torch.vmap(call, randomness="same")(*stacked)
+    except RuntimeError as error:
+        if not str(error).startswith("vmap: "):
+            raise
+        raise Stop(SKIPPED, str(error).partition("\n")[0]) from error
+    return pytree.tree_map(lambda leaf: leaf[0], both)

@@ -1,0 +1,103 @@
+"""Data for torch cases: Paddle's functions and parameters of the same meaning."""
+
+# Paddle's name of a parameter: PyTorch's names for it, the first that a function has counts.
+SYNONYMS: dict[str, tuple[str, ...]] = {
+    "x": ("input", "self", "tensor", "tensors"),
+    "y": ("other", "exponent", "tensor2", "mat2", "vec"),
+    "input": ("self",),
+    "axis": ("dim", "dims", "dim0"),
+    "keepdim": ("keepdims",),
+    "epsilon": ("eps",),
+    "label": ("target",),
+    "perm": ("dims",),
+    "num_samples": ("sample_size",),
+    "index": ("indices",),
+    "offset": ("diagonal",),
+    "diagonal": ("offset",),
+    "repeat_times": ("dims", "repeats", "sizes"),
+    "shape": ("size", "sizes"),
+    "num_or_sections": ("split_size_or_sections", "split_size", "indices_or_sections", "chunks"),
+    "chunks": ("chunks",),
+    "value": ("source", "value", "values"),
+    "updates": ("src", "source"),
+    "values": ("src", "source", "value"),
+    "arr": ("input", "self"),
+    "shifts": ("shifts",),
+    "threshold": ("threshold", "lambd"),
+    "negative_slope": ("negative_slope",),
+    "sorted_sequence": ("sorted_sequence",),
+    "mat": ("mat1",),
+}
+
+# PyTorch's functions by their last name: Paddle's function of the same meaning, where the names differ.
+LIKES: dict[str, str] = {
+    **dict.fromkeys(  # of another meaning
+        "scatter scatter_add scatter_reduce index_reduce bucketize lu_solve lu_unpack put gather".split(),
+        "",
+    ),
+    "grid_sampler": "paddle.nn.functional.grid_sample",
+    "grid_sampler_2d": "paddle.nn.functional.grid_sample",
+    "grid_sampler_3d": "paddle.nn.functional.grid_sample",
+    "native_batch_norm": "paddle.nn.functional.batch_norm",
+    "_batch_norm_with_update": "paddle.nn.functional.batch_norm",
+    "torch.svd": "",
+    "cholesky_ex": "paddle.linalg.cholesky",
+    "lu_factor": "paddle.linalg.lu",
+    "lu_factor_ex": "paddle.linalg.lu",
+    "lu": "",
+    "absolute": "paddle.abs",
+    "arccos": "paddle.acos",
+    "arccosh": "paddle.acosh",
+    "arcsin": "paddle.asin",
+    "arcsinh": "paddle.asinh",
+    "arctan": "paddle.atan",
+    "arctan2": "paddle.atan2",
+    "arctanh": "paddle.atanh",
+    "clamp": "paddle.clip",
+    "div": "paddle.divide",
+    "true_divide": "paddle.divide",
+    "mul": "paddle.multiply",
+    "sub": "paddle.subtract",
+    "eq": "paddle.equal",
+    "ne": "paddle.not_equal",
+    "ge": "paddle.greater_equal",
+    "gt": "paddle.greater_than",
+    "le": "paddle.less_equal",
+    "lt": "paddle.less_than",
+    "fmod": "paddle.mod",
+    "negative": "paddle.neg",
+    "psi": "paddle.digamma",
+    "lgamma": "paddle.lgamma",
+    "gammaln": "paddle.lgamma",
+    "expit": "paddle.nn.functional.sigmoid",
+    "cat": "paddle.concat",
+    "concatenate": "paddle.concat",
+    "permute": "paddle.transpose",
+    "movedim": "paddle.moveaxis",
+    "swapaxes": "paddle.transpose",
+    "inner": "paddle.inner",
+    "ger": "paddle.outer",
+    "mm": "paddle.mm",
+    "amax": "paddle.amax",
+    "amin": "paddle.amin",
+    "relu": "paddle.nn.functional.relu",
+    "logit": "paddle.logit",
+    "xlogy": "paddle.multiply",
+    "xlog1py": "paddle.multiply",
+}
+
+# Families (assay.apis) of functions that Paddle lacks, by their last name.
+FAMILIES: dict[str, str] = {
+    name: family
+    for family, names in {
+        "unary": (
+            "erfc erfcx exp2 entr log_ndtr ndtr ndtri airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 "
+            "modified_bessel_i0 modified_bessel_i1 modified_bessel_k0 modified_bessel_k1 spherical_bessel_j0 "
+            "scaled_modified_bessel_k0 scaled_modified_bessel_k1 signbit sgn positive rsqrt"
+        ),
+        "arithmetic": "float_power fmod floor_divide rsub addcmul addcdiv zeta",
+        "casting": "byte char short int long bool half float double bfloat16 cfloat cdouble to type",
+        "shape": "swapdims swapaxes narrow unfold view_as expand_as",
+    }.items()
+    for name in names.split()
+}

@@ -1,0 +1,110 @@
+"""Which names of PyTorch a case may use, and what their parameters are called.
+
+A case may call what PyTorch itself lists as a function of tensors (torch.overrides), functions that create
+tensors, modules, and registered operators. Nothing else can be reached, and no text is evaluated.
+"""
+
+import inspect
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from assay.frameworks import look_up
+from assay.wire import refuse
+
+NAMESPACES = (
+    "torch", "torch.Tensor", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special",
+    "torch.signal.windows", "torch.sparse",
+)  # fmt: skip
+MODULES = "torch.nn"
+OPERATORS = "torch.ops"
+CREATES = frozenset(
+    "arange asarray bartlett_window blackman_window empty empty_permuted empty_strided eye fftfreq full "
+    "hamming_window hann_window kaiser_window linspace logspace normal ones rand rand_like randint "
+    "randint_like randn randn_like randperm range rfftfreq scalar_tensor tril_indices triu_indices vander "
+    "zeros as_strided hardsigmoid hardswish sigmoid tanh cond lstsq unflatten new_empty new_empty_strided "
+    "new_full new_ones new_zeros fill upsample bartlett blackman cosine exponential gaussian "
+    "general_cosine general_hamming hamming hann kaiser nuttall full_like multi_head_attention_forward to "
+    "type item tolist result_type can_cast promote_types stride size as_tensor broadcast_shapes".split()
+)
+# Methods with tensors that change the lane, read or write files, share memory, or hand out raw memory.
+_FORBIDDEN = frozenset(
+    "register_hook register_post_accumulate_grad_hook backward share_memory_ set_ storage untyped_storage "
+    "data_ptr numpy apply_ map_ map2_ module_load resize_ resize resize_as resize_as_ __dlpack__ "
+    "__dlpack_device__ requires_grad_ retain_grad rename rename_ names refine_names align_to align_as "
+    "is_shared is_pinned pin_memory __reduce_ex__ __setstate__ __deepcopy__ record_stream from_file "
+    "sparse_resize_ sparse_resize_and_clear_ resize_as_sparse_ compile".split()
+)
+
+
+def function_of(torch: Any, api: str) -> Callable[..., Any]:
+    """The function, module class or operator that a case's name means. Raises Stop for a name that a case may
+    not use, and AttributeError for one that the build lacks."""
+    home, _, stem = api.rpartition(".")
+    if api.startswith(OPERATORS + "."):
+        return _operator(torch, api)
+    if home == MODULES:
+        found = look_up(torch, api)
+        if not (inspect.isclass(found) and issubclass(found, torch.nn.Module)):
+            refuse(f"{api} is no module")
+        return found
+    if home not in NAMESPACES:
+        refuse(
+            f"{api}: a case may call functions of {', '.join(NAMESPACES)}, modules of {MODULES} "
+            f"and {OPERATORS}"
+        )
+    found = look_up(torch, api)
+    private = stem.startswith("_") and not stem.startswith("__")
+    if stem in _FORBIDDEN or private or not (stem in CREATES or _takes_tensors(torch, found)):
+        refuse(f"{api} is not a function of tensors")
+    return found
+
+
+def _operator(torch: Any, api: str) -> Callable[..., Any]:
+    """A registered operator: torch.ops.NAMESPACE.OPERATOR or torch.ops.NAMESPACE.OPERATOR.OVERLOAD."""
+    parts = api.split(".")[2:]
+    if len(parts) not in (2, 3) or any(part.startswith("__") for part in parts):
+        refuse(f"{api}: write torch.ops.NAMESPACE.OPERATOR or torch.ops.NAMESPACE.OPERATOR.OVERLOAD")
+    found = torch.ops
+    for part in parts:
+        found = getattr(found, part)
+    return found
+
+
+@cache
+def _overridable(torch: Any) -> frozenset[int]:
+    """The identities of the functions that PyTorch lists as functions of tensors."""
+    return frozenset(map(id, torch.overrides.get_testing_overrides()))
+
+
+def _takes_tensors(torch: Any, function: Any) -> bool:
+    return id(function) in _overridable(torch)
+
+
+def parameters_of(torch: Any, api: str, function: Any) -> tuple[str, ...]:
+    """The names of the function's parameters by position; empty if nothing tells them."""
+    if api.startswith(OPERATORS + "."):
+        overload = function.overloads()[0] if hasattr(function, "overloads") else None
+        schema = (getattr(function, overload) if overload else function)._schema
+        return tuple(argument.name for argument in schema.arguments)
+    try:
+        known = inspect.signature(function).parameters
+        return tuple(name for name, each in known.items() if each.kind is not each.VAR_KEYWORD)
+    except (TypeError, ValueError):  # a function of C
+        return _of_schema(torch, api)
+
+
+def _of_schema(torch: Any, api: str) -> tuple[str, ...]:
+    """The parameters of the operator behind a function written in C: those of its longest overload."""
+    home, _, stem = api.rpartition(".")
+    prefix = {"torch.linalg": "linalg_", "torch.special": "special_", "torch.fft": "fft_"}.get(home, "")
+    if stem.startswith(prefix):
+        prefix = ""
+    schemas = torch._C._jit_get_schemas_for_operator(f"aten::{prefix}{stem}")
+    names: tuple[str, ...] = ()
+    for schema in schemas:
+        arguments = [each.name for each in schema.arguments if not each.kwarg_only]
+        if any(str(each.type) == "Tensor" for each in schema.arguments) and len(arguments) > len(names):
+            names = tuple(arguments)
+    own = "self" if home == "torch.Tensor" else "input"
+    return tuple(own if name == "self" else name for name in names)

@@ -1,0 +1,212 @@
+"""Writes the cases that PyTorch's own OpInfo database describes, one a line.
+
+Each sample is called once under a mode that records which function of PyTorch gets which arguments, so that
+OpInfo's wrappers do not matter. Values are dropped: a case has shapes, dtypes and strides (docs/reference/
+case-language.md). Samples that no case can express are counted on standard error, by reason.
+"""
+
+import argparse
+import itertools
+import json
+import math
+import re
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from assay.torch_cases.names import OPERATORS, function_of
+from assay.wire import Stop
+
+DTYPES = "float32,float64,bfloat16,float16,complex64,int64"
+MOST_ELEMENTS = 1 << 18  # of a tensor
+MOST_WITH_OUT = 2  # samples of each dtype that are written with out=, too
+
+
+class Inexpressible(Exception):
+    """Why no case can be written for a sample."""
+
+
+def texts(torch: Any, dtypes: list[Any], wanted: re.Pattern[str], left_out: Counter[str]) -> Iterator[str]:
+    """The cases of every op that `wanted` finds, in the order of the database, each once."""
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    seen = set()
+    for op in op_db:
+        if not wanted.search(op.name):
+            continue
+        found = itertools.chain(
+            *(
+                _of_samples(torch, op, dtype, left_out)
+                for dtype in dtypes
+                if dtype in op.supported_dtypes("cpu")
+            ),
+            _of_errors(torch, op, left_out),
+        )
+        for text in found:
+            if text not in seen:
+                seen.add(text)
+                yield text
+
+
+def _of_samples(torch: Any, op: Any, dtype: Any, left_out: Counter[str]) -> Iterator[str]:
+    """The samples of one dtype: the function, its in-place form, and the first ones with out=."""
+    torch.manual_seed(0)
+    for number, sample in enumerate(_each(op.sample_inputs("cpu", dtype), op, left_out)):
+        for function in filter(None, (op.op, op.inplace_variant)):
+            with_out = op.supports_out and function is op.op and number < MOST_WITH_OUT
+            try:
+                yield from _cases(torch, function, sample, with_out)
+            except Inexpressible as error:
+                left_out[f"{op.name}: {error}"] += 1
+
+
+def _of_errors(torch: Any, op: Any, left_out: Counter[str]) -> Iterator[str]:
+    """The calls that PyTorch must reject."""
+    if op.error_inputs_func is None:
+        return
+    torch.manual_seed(0)
+    for error in _each(op.error_inputs("cpu"), op, left_out):
+        try:
+            yield from _cases(torch, op.op, error.sample_input, False, rejected=True)
+        except Inexpressible as reason:
+            left_out[f"{op.name}: {reason}"] += 1
+
+
+def _each(samples: Any, op: Any, left_out: Counter[str]) -> Iterator[Any]:
+    """The samples until the database's own code raises."""
+    try:
+        yield from samples
+    except Exception as error:
+        left_out[f"{op.name}: its samples raise {type(error).__name__}"] += 1
+
+
+def _cases(torch: Any, function: Any, sample: Any, with_out: bool, rejected: bool = False) -> list[str]:
+    """The one call of PyTorch's functions that the op makes for a sample, and the same call with out=."""
+    calls: list[str | Inexpressible] = []
+    results: list[Any] = []
+
+    class Recorder(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, called: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if _is_call(torch, called):
+                try:
+                    calls.append(_text(torch, called, args, kwargs or {}))
+                except Inexpressible as error:
+                    calls.append(error)
+            results.append(called(*args, **(kwargs or {})))
+            return results[-1]
+
+    try:
+        with Recorder():
+            function(sample.input, *sample.args, **sample.kwargs)
+    except Exception as error:
+        if not rejected:
+            raise Inexpressible(f"its sample raises {type(error).__name__}") from error
+    if len(calls) != 1:
+        raise Inexpressible(f"calls {len(calls)} functions")
+    text = calls[0]
+    if isinstance(text, Inexpressible):
+        raise text
+    if not with_out or not isinstance(results[-1], torch.Tensor) or "out=" in text:
+        return [text]
+    return [text, f"{text[:-1]}, out={_tensor(torch, results[-1].contiguous(), {})})"]
+
+
+def _is_call(torch: Any, called: Any) -> bool:
+    """Whether this is more than a look at an attribute."""
+    name = torch.overrides.resolve_name(called) or ""
+    return not name.endswith(".__get__") and name.rpartition(".")[2] not in ("size", "dim", "stride", "numel")
+
+
+def _text(torch: Any, called: Any, args: Any, kwargs: Any) -> str:
+    name = torch.overrides.resolve_name(called) or ""
+    name = re.sub(r"^torch\.(functional|_C\._\w+)\.", "torch.", name)
+    name = re.sub(r"^aten\.", f"{OPERATORS}.aten.", name)
+    try:
+        function_of(torch, name)
+    except (AttributeError, Stop) as error:
+        raise Inexpressible(f"{name or called} is no function that a case may call") from error
+    seen: dict[int, int] = {}
+    parts = [_value(torch, value, seen) for value in args]
+    kept = {key: value for key, value in kwargs.items() if key not in ("device", "pin_memory")}
+    parts += [f"{key}={_value(torch, value, seen)}" for key, value in kept.items()]
+    return f"{name}({', '.join(parts)})"
+
+
+def _value(torch: Any, value: Any, seen: dict[int, int]) -> str:
+    if isinstance(value, torch.Tensor):
+        return _tensor(torch, value, seen)
+    if isinstance(value, torch.Size):
+        return f"list[{', '.join(map(str, value))}]"
+    if isinstance(value, list | tuple):
+        inner = ", ".join(_value(torch, part, seen) for part in value)
+        return f"list[{inner}]" if isinstance(value, list) else f"tuple({inner},)" if value else "tuple()"
+    if isinstance(value, torch.dtype):
+        return f"Dtype({str(value).removeprefix('torch.')})"
+    if isinstance(value, torch.device):
+        return f"Place({value.type})"
+    if isinstance(value, slice):
+        return f"slice({value.start}, {value.stop}, {value.step})"
+    if value is None or value is Ellipsis or isinstance(value, bool):
+        return str(value)
+    if isinstance(value, int):
+        return str(int(value))
+    if isinstance(value, float):
+        return repr(float(value)) if math.isfinite(value) else f"math.{value}" if value > 0 else str(value)
+    if isinstance(value, complex):
+        return f"complex({value.real!r}, {value.imag!r})"
+    if isinstance(value, str):
+        return json.dumps(value)
+    raise Inexpressible(f"an argument of type {type(value).__name__}")
+
+
+def _tensor(torch: Any, value: Any, seen: dict[int, int]) -> str:
+    if id(value) in seen:
+        return f"Tensor#{seen[id(value)]}"
+    if value.layout != torch.strided or value.is_quantized or value.is_nested:
+        raise Inexpressible("a sparse, quantized or nested tensor")
+    if 0 in value.stride() and value.numel() > 1:
+        raise Inexpressible("a tensor whose elements overlap")
+    if value.numel() > MOST_ELEMENTS:
+        raise Inexpressible("a large tensor")
+    seen[id(value)] = len(seen) + 1
+    shape = ", ".join(map(str, value.shape))
+    strides = ""
+    if not value.is_contiguous() and value.numel():
+        strides = f", strides=[{', '.join(map(str, value.stride()))}]"
+    return f'Tensor([{shape}], "{str(value.dtype).removeprefix("torch.")}"{strides})'
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Writes the cases to standard output. Ends with 2 if this build has no database that can be read."""
+    parser = argparse.ArgumentParser(prog="assay corpus opinfo")
+    parser.add_argument("--dtypes", default=DTYPES)
+    parser.add_argument("--ops", default="", metavar="REGEX")
+    options = parser.parse_args(arguments)
+    warnings.simplefilter("ignore")  # of deprecated functions that the database still has
+    try:
+        import torch
+        import torch.testing._internal.common_methods_invocations
+
+        dtypes = [getattr(torch, name) for name in options.dtypes.split(",")]
+        wanted = re.compile(options.ops)
+    except (ImportError, AttributeError, re.error) as error:
+        hint = "; the OpInfo database needs it: pip install expecttest" if "expecttest" in str(error) else ""
+        print(f"error: {error}{hint}", file=sys.stderr)
+        return 2
+    left_out: Counter[str] = Counter()
+    count = 0
+    for text in texts(torch, dtypes, wanted, left_out):
+        print(text)
+        count += 1
+    print(
+        f"{count} cases of torch {torch.__version__}; left out: {left_out.total()} samples", file=sys.stderr
+    )
+    for reason, number in left_out.most_common():
+        print(f"  {number:6}  {reason}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

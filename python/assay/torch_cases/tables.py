@@ -1,0 +1,381 @@
+"""What assay knows of PyTorch's functions beyond Paddle's tables: distributions of draws, value rules, and
+what is not promised. Functions are named by their last name, or in full where names differ in meaning."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from math import prod
+from typing import Any
+
+from assay import laws
+from assay.apis.decomposition import SPECTRAL, lopsided, singular_parts
+from assay.apis.dropout import PROBABILITY, alpha, together
+from assay.apis.random import SHARE, _normal
+from assay.arguments import as_ints
+from assay.reference import common_shape, torch
+from assay.registry import Api
+from assay.rules import Literal, constant, distinct, increasing, integers, literal, positive
+from assay.shared import MOST_ELEMENTS
+from assay.wire import UNSUPPORTED, Stop
+
+# Options of registry.Api by name; "call" is a reference that takes the function's arguments.
+TABLE: dict[str, dict[str, Any]] = {}
+_OPTIONS = frozenset(field.name for field in fields(Api))
+
+
+def known(names: str, **options: Any) -> Callable[[Any], Any]:
+    """Registers options and value rules by parameter, and as a decorator also a reference."""
+    rules = {name: options.pop(name) for name in [*options] if name not in _OPTIONS}
+    for name in names.split():
+        entry = TABLE.setdefault(name, {})
+        entry |= options | {"rules": entry.get("rules", {}) | rules}
+
+    def register(call: Any) -> Any:
+        for name in names.split():
+            TABLE[name]["call"] = call
+        return call
+
+    return register
+
+
+# -- draws --
+
+_DRAWN = {"family": "random", "grad": False}
+
+
+def _drawn(names: str, **options: Any) -> Callable[[Any], Any]:
+    return known(names, **{**_DRAWN, **options})
+
+
+def _shape(sizes: Sequence[Any]) -> list[int]:
+    """A shape that is one argument or several."""
+    return as_ints(sizes[0] if len(sizes) == 1 and isinstance(sizes[0], list | tuple) else sizes)
+
+
+@_drawn("torch.rand")
+def _rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, **_):
+    return laws.uniform_draw(0.0, 1.0, _shape(size), dtype or torch.float32)
+
+
+@_drawn("torch.randn")
+def _randn(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, **_):
+    return _normal(0.0, 1.0, _shape(size), dtype or torch.float32)
+
+
+@_drawn("torch.rand_like")
+def _rand_like(input, *, generator=None, dtype=None, **_):
+    return laws.uniform_draw(0.0, 1.0, input.shape, dtype or input.dtype)
+
+
+@_drawn("torch.randn_like")
+def _randn_like(input, *, generator=None, dtype=None, **_):
+    return _normal(0.0, 1.0, input.shape, dtype or input.dtype)
+
+
+@_drawn("torch.randint")
+def _randint(low, high, size=None, *, dtype=None, **_):
+    low, high, size = (0, low, high) if size is None else (low, high, size)
+    return laws.integer_draw(low, high, as_ints(size), dtype or torch.int64)
+
+
+@_drawn("torch.randint_like")
+def _randint_like(input, low, high=None, *, dtype=None, **_):
+    low, high = (0, low) if high is None else (low, high)
+    return laws.integer_draw(low, high, input.shape, dtype or input.dtype)
+
+
+@_drawn("torch.randperm")
+def _randperm(n, *, dtype=None, **_):
+    return laws.permutation(n, dtype or torch.int64)
+
+
+@_drawn("torch.normal", std=positive())
+def _normal_of(mean, std=1.0, size=None, *, generator=None, dtype=None, **_):
+    tensors = [each for each in (mean, std) if isinstance(each, torch.Tensor)]
+    shape = common_shape(*(each.shape for each in tensors)) if tensors else as_ints(size)
+    mean, std = (each.expand(shape) if isinstance(each, torch.Tensor) else each for each in (mean, std))
+    return _normal(mean, std, shape, dtype or (tensors[0].dtype if tensors else torch.float32))
+
+
+@_drawn("torch.bernoulli torch.Tensor.bernoulli", input=SHARE, self=SHARE)
+def _bernoulli(input, p=None, *, generator=None):
+    return laws.bernoulli_draw(input if p is None else p, input.shape, input.dtype)
+
+
+@_drawn("torch.Tensor.bernoulli_", p=SHARE)
+def _bernoulli_(self, p=0.5, *, generator=None):
+    p = p.expand(self.shape) if isinstance(p, torch.Tensor) else p
+    return laws.bernoulli_draw(p, self.shape, self.dtype)
+
+
+@_drawn("torch.Tensor.uniform_")
+def _uniform_(self, low=0.0, high=1.0, *, generator=None, **named):
+    return laws.uniform_draw(named.get("from", low), named.get("to", high), self.shape, self.dtype)
+
+
+@_drawn("torch.Tensor.normal_")
+def _normal_(self, mean=0.0, std=1.0, *, generator=None):
+    if self.dtype.is_complex and mean:
+        raise Stop(UNSUPPORTED, "the documentation does not say what the mean of a complex draw is")
+    return _normal(mean, std, self.shape, self.dtype)
+
+
+@_drawn("torch.Tensor.log_normal_")
+def _log_normal_(self, mean=1.0, std=2.0, *, generator=None):
+    return laws.log_normal_draw(mean, std, self.shape, self.dtype)
+
+
+@_drawn("torch.Tensor.exponential_")
+def _exponential_(self, lambd=1.0, *, generator=None):
+    return laws.exponential_draw(lambd, self.shape, self.dtype)
+
+
+@_drawn("torch.Tensor.cauchy_")
+def _cauchy_(self, median=0.0, sigma=1.0, *, generator=None):
+    return laws.cauchy_draw(median, sigma, self.shape, self.dtype)
+
+
+@_drawn("torch.Tensor.geometric_")
+def _geometric_(self, p, *, generator=None):
+    return laws.geometric_draw(p, self.shape, self.dtype)
+
+
+@_drawn("torch.poisson", input=positive(0.5, 5.0))
+def _poisson(input, generator=None):
+    return laws.poisson_draw(input, input.shape, input.dtype)
+
+
+@_drawn("torch.binomial", count=integers(1, 20), prob=SHARE)
+def _binomial(count, prob, generator=None):
+    shape = common_shape(count.shape, prob.shape)
+    return laws.binomial_draw(count.expand(shape), prob.expand(shape), shape, count.dtype)
+
+
+@_drawn(
+    "torch.multinomial torch.Tensor.multinomial", input=increasing(0.05, 1.05), self=increasing(0.05, 1.05)
+)
+def _multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
+    return laws.categorical_draw(input, (*input.shape[:-1], num_samples), torch.int64, replacement)
+
+
+@known("torch.nn.functional.dropout", family="dropout", p=PROBABILITY)
+def _dropout(input, p=0.5, training=True, inplace=False):
+    if not training or p in (0, 1):
+        return input * (1 - p if training else 1)
+    return laws.kept(input / (1 - p), 1 - p)
+
+
+def _channels(input: Any, p: float, training: bool, unbatched: int) -> Any:
+    """Whole channels are dropped together; without a batch the first axis has the channels."""
+    if not training or p in (0, 1):
+        return input * (1 - p if training else 1)
+    axes = [0] if input.ndim == unbatched else [0, 1]
+    return laws.kept(input / (1 - p), 1 - p, together(input, axes))
+
+
+@known("torch.nn.functional.dropout1d", family="dropout")
+def _dropout1d(input, p=0.5, training=True, inplace=False):
+    return _channels(input, p, training, 2)
+
+
+@known("torch.nn.functional.dropout2d", family="dropout")
+def _dropout2d(input, p=0.5, training=True, inplace=False):
+    """A tensor of three axes is a batch of one-dimensional channels (a warning says so)."""
+    return _channels(input, p, training, 0)
+
+
+@known("torch.nn.functional.dropout3d", family="dropout")
+def _dropout3d(input, p=0.5, training=True, inplace=False):
+    return _channels(input, p, training, 4)
+
+
+# -- memory that nobody has written --
+
+
+@known(
+    "torch.empty torch.empty_like torch.Tensor.new_empty torch.empty_permuted", family="creation", grad=False
+)
+def _empty(first, *sizes, size=None, dtype=None, **_):
+    if isinstance(first, torch.Tensor):
+        shape = _shape(sizes) if sizes or size is not None else list(first.shape)
+        return laws.anything(shape if size is None else as_ints(size), dtype or first.dtype)
+    return laws.anything(_shape((first, *sizes)), dtype or torch.float32)
+
+
+@known("torch.empty_strided torch.empty_permuted", family="creation", grad=False)
+def _empty_strided(size, order, *, dtype=None, **_):
+    return laws.anything(as_ints(size), dtype or torch.float32)
+
+
+@known("torch.Tensor.new_empty_strided", family="creation", grad=False)
+def _new_empty_strided(self, size, stride, *, dtype=None, **_):
+    return laws.anything(as_ints(size), dtype or self.dtype)
+
+
+@known("torch.nn.functional.alpha_dropout", family="dropout")
+def _alpha_dropout(input, p=0.5, training=False, inplace=False):
+    return alpha(input, p, training)
+
+
+@known("torch.nn.functional.feature_alpha_dropout", family="dropout")
+def _feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
+    return alpha(input, p, training, together(input, (0, 1)) if input.ndim > 1 else 0)
+
+
+known("rrelu rrelu_ svd_lowrank pca_lowrank", skip="assay has no distribution for the draws of this function")
+
+
+def _samples(this: Any) -> Any:
+    """Shares whose multiples are no whole numbers, where regions would jump."""
+    return Literal([(place * 5 % 16) / 16 + 1 / 37 for place in range(this.size)])
+
+
+for _pool in ("fractional_max_pool2d", "fractional_max_pool3d"):
+    known(
+        f"{_pool} {_pool}_with_indices",
+        family="pooling",
+        _random_samples=_samples,
+        input=distinct(),
+        grad=False,
+    )
+_RANGES = {"wide": "the steps of a range cancel"}
+known("linspace logspace", undefined=_RANGES)
+
+# -- indices --
+
+
+def _extent(x: Any, axis: Any = 0) -> int:
+    return x.shape[axis] if x.shape and isinstance(axis, int) else max(1, x.size)
+
+
+def _apart(this: Any, x: Any, axis: int = 0) -> Any:
+    """Indices from the end, no two of a row equal: which of two writes to one place wins is not promised."""
+    extent, axis = _extent(x, axis), axis % max(1, this.ndim)
+    step = prod(this.shape[axis + 1 :])
+    length = this.shape[axis] if this.shape else 1
+    if this.size > MOST_ELEMENTS or length > extent:
+        return integers(0, extent)
+    return Literal([extent - 1 - place // step % length for place in range(this.size)])
+
+
+def _anywhere(this: Any, x: Any, accumulate: bool = False) -> Any:
+    """Indices into all elements; no two equal, unless equal ones are added up."""
+    if accumulate or this.size > min(x.size, MOST_ELEMENTS):
+        return integers(0, max(1, x.size))
+    return Literal([x.size - 1 - place for place in range(this.size)])
+
+
+_INDEX = integers(0, _extent)
+known("index_copy index_copy_ index_fill index_fill_", family="gather_scatter", index=_apart)
+known(
+    "index_add index_add_ index_reduce index_reduce_ index_select gather",
+    family="gather_scatter",
+    index=_INDEX,
+)
+known("scatter scatter_", family="gather_scatter", index=_apart)
+known("scatter_add scatter_add_ scatter_reduce scatter_reduce_", family="gather_scatter", index=_INDEX)
+known("put put_", family="gather_scatter", index=_anywhere)
+known("take", family="gather_scatter", index=integers(0, lambda x: max(1, x.size)))
+known("take_along_dim", family="gather_scatter", indices=integers(0, lambda x, axis=None: _extent(x, axis)))
+
+
+def _starts(this: Any, input: Any, include_last_offset: bool = False) -> Any:
+    """The first place of each bag, and the end of the last one if that is asked for."""
+    bags = max(1, this.size - include_last_offset)
+    return Literal([place * input.size // bags for place in range(this.size)])
+
+
+def _repeats(this: Any, output_size: int | None = None) -> Any:
+    """Few, or as many as the result holds."""
+    if output_size is None:
+        return integers(0, 4)
+    return Literal(
+        [output_size // this.size + (place < output_size % this.size) for place in range(this.size)]
+    )
+
+
+known("embedding_bag", offsets=_starts)
+known("repeat_interleave", repeats=_repeats)
+known(
+    "__getitem__ __setitem__",
+    parameters=("self", "index", "value"),
+    index=integers(0, lambda x: max(1, min(x.shape, default=1))),
+)
+known(
+    "embedding_bag embedding",
+    family="embedding",
+    input=integers(0, lambda weight: weight.shape[0]),
+    updates=lambda max_norm=None: ("weight",) if max_norm else (),
+    grad=lambda sparse=False: not sparse,
+)
+known(
+    "tensor_split", indices=constant(2), sections=constant(2), indices_or_sections=constant(2),
+    tensor_indices_or_sections=constant(2),
+)  # fmt: skip
+known("to_sparse", grad=False)
+known("searchsorted", sorter=literal(lambda this: [place % this.shape[-1] for place in range(this.size)]))
+known("bucketize", boundaries=increasing())
+
+# -- classes --
+
+
+def _classes(this: Any, x: Any) -> Any:
+    return integers(0, x.shape[1 if x.ndim > 1 else 0] if x.shape else 1)
+
+
+_PRODUCTS = {"wide": "products of many elements overflow in between"}
+known("index_reduce index_reduce_ scatter_reduce scatter_reduce_", undefined=_PRODUCTS)
+known("nll_loss multi_margin_loss", family="classification", target=_classes)
+known("multilabel_margin_loss", family="loss", target=constant(0))
+known("linear_cross_entropy", target=integers(0, lambda linear_weight: linear_weight.shape[0]))
+known(
+    "ctc_loss",
+    family="sequence_loss",
+    targets=integers(1, lambda log_probs: log_probs.shape[-1]),
+    input_lengths=constant(lambda log_probs: log_probs.shape[0]),
+    target_lengths=constant(lambda log_probs: log_probs.shape[0] // 2),
+)
+known("gaussian_nll_loss", family="loss", var=positive())
+
+
+# -- matrices --
+
+
+def _pivots(this: Any) -> Any:
+    """No rows change places."""
+    rows = this.shape[-1] if this.shape else 1
+    return Literal([place % rows + 1 for place in range(this.size)])
+
+
+known("torch.svd", family="decomposition", traits=SPECTRAL, grad=False)
+TABLE["torch.svd"]["shown"] = lambda found, given: singular_parts(
+    given["input"], (*found[:2], found[2].mH.resolve_conj())
+)
+known("lu_solve", LU=lopsided, LU_data=lopsided, pivots=_pivots, LU_pivots=_pivots)
+known("lu_unpack", LU_pivots=_pivots)
+known("ldl_solve", LD=lopsided, pivots=_pivots)
+known("cov", aweights=positive(), fweights=integers(1, 4))
+known("linalg_pinv pinv", rtol=constant(1e-3), atol=constant(1e-3))
+known("lu torch.linalg.lu lu_factor lu_factor_ex", A=lopsided, input=lopsided, self=lopsided)
+for _name in ("native_batch_norm", "native_layer_norm", "native_group_norm", "_batch_norm_with_update"):
+    # What they save for the backward differs by device.
+    known(_name, shown=lambda found, given: found[0])
+
+# -- what is not promised --
+
+_CONVERTED = dict.fromkeys(
+    ("wide", "nan", "infinity", "bulk"), "conversions of numbers that an integer cannot hold are undefined"
+)
+known("byte char short int long", undefined=_CONVERTED)
+_MIDDLE = dict.fromkeys(
+    ("infinity", "bulk", "exact"), "which of several equal elements is selected is not specified"
+)
+known("median nanmedian", undefined=_MIDDLE)
+known(
+    "mode", grad=False, undefined={"nan": "which of the numbers beside NaN is most frequent is not specified"}
+)
+known("zeta", undefined=dict.fromkeys(("wide", "exact"), "the series is cut by the dtype"))
+# Reflections multiply the error of a coordinate.
+_REFLECTED = {"coordinates": lambda x: 16.0 * max(x.shape[2:], default=1), "chained": True}
+known("grid_sampler grid_sampler_2d grid_sampler_3d", traits=_REFLECTED)
+known("logspace mvlgamma mvlgamma_ multigammaln", traits={"terms": 64.0})
+known("embedding embedding_bag", undefined={"wide": "squares of the norm that max_norm bounds overflow"})
