@@ -9,6 +9,8 @@
 
 #include "base/fd.h"
 #include "timeline/analysis/analysis.h"
+#include "timeline/analysis/memory.h"
+#include "timeline/analysis/replay.h"
 #include "timeline/importers/importer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
@@ -26,7 +28,9 @@ inline int fuzz_importer(const Importer& importer, std::span<const std::uint8_t>
       std::abort();
     }
   }
-  analyse(*trace);
+  const Analysis analysis = analyse(*trace);
+  memory_peaks(*trace);
+  replay(*trace, analysis, collectives_of(*trace));
   return 0;
 }
 

@@ -300,6 +300,11 @@ class Relation {
 }  // namespace
 
 void relate_by_collectives(Trace& trace) {
+  if (std::ranges::any_of(trace.sources, &Source::untimed)) {
+    trace.one_clock = false;
+    trace.clocks_assumed = true;
+    return;
+  }
   if (trace.sources.size() > 1) Relation(trace).relate();
 }
 

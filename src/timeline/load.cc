@@ -331,7 +331,11 @@ void append_unsorted(Trace& trace, Trace other) {
   NameMap names(trace.strings, other.strings);
   for (Track& track : other.tracks) track.source += first_source;
   for (RankStep& mark : other.rank_steps) mark.source += first_source;
-  for (MemoryPoint& point : other.memory) point.source += first_source;
+  for (MemoryPoint& point : other.memory) {
+    point.source += first_source;
+    if (point.where != kNoIndex) point.where = names(point.where);
+  }
+  for (MemorySegments& segments : other.memory_segments) segments.source += first_source;
   for (FlightEntry& entry : other.flight) entry.source += first_source;
   for (Slice& slice : other.slices) {
     slice.track += first_track;
@@ -382,8 +386,8 @@ void append_unsorted(Trace& trace, Trace other) {
   const auto move_over = [&](auto... fields) { (extend(trace.*fields, other.*fields), ...); };
   move_over(&Trace::tracks, &Trace::slices, &Trace::sources, &Trace::rank_steps, &Trace::launches,
             &Trace::details, &Trace::collectives, &Trace::collective_ranges, &Trace::flows,
-            &Trace::memory, &Trace::operator_kinds, &Trace::operator_calls, &Trace::kernel_counters,
-            &Trace::flight, &Trace::args, &Trace::files, &Trace::notes);
+            &Trace::memory, &Trace::memory_segments, &Trace::operator_kinds, &Trace::operator_calls,
+            &Trace::kernel_counters, &Trace::flight, &Trace::args, &Trace::files, &Trace::notes);
 }
 
 // Adds the rank to the names of tracks and processes.

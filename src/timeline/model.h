@@ -144,6 +144,7 @@ struct Source {
   std::int64_t pid = kNone;
   std::map<std::string, ProcessGroup> groups;  // by the name in its collectives
   bool dump = false;                           // of a flight recorder
+  bool untimed = false;                        // its slices have durations, and made-up times
 };
 
 // A host call that can launch GPU work.
@@ -167,6 +168,7 @@ struct Collective {
   std::int32_t group_size = kNone;
   std::int64_t sequence = kNone;
   std::int64_t bytes = kNone;  // as reported; kNone: computed from the elements
+  bool numbered = false;       // the sequence identifies the call within its group
 };
 
 // A host call that describes the collective of the kernels launched within it.
@@ -223,13 +225,29 @@ struct Flow {
   bool enclosing = false;
 };
 
-// A device's memory, as its allocator reported it.
+// What the program did when it allocated memory.
+enum class MemoryPhase : std::uint8_t { unknown, setup, forward, backward, optimiser };
+
+// A device's memory after an allocation or release, as its allocator reported it.
 struct MemoryPoint {
   Nanos time = 0;
   std::int64_t allocated = 0;
   std::int64_t reserved = 0;
   std::uint32_t source = 0;
   std::int32_t device = kNone;  // kNone: the host's memory
+  std::int64_t bytes = 0;       // negative: released; 0: unknown, or only reserved
+  std::uint64_t address = 0;
+  StringId where = kNoIndex;  // who allocated: the user's line, or the operator; kNoIndex: unknown
+  MemoryPhase phase = MemoryPhase::unknown;
+};
+
+// What a device's allocator holds at the end, in segments that it got from the driver.
+struct MemorySegments {
+  std::uint32_t source = 0;
+  std::int32_t device = kNone;
+  std::int64_t idle = 0;          // reserved, not allocated
+  std::int64_t fragmented = 0;    // the part of it in segments that also hold allocated blocks
+  std::int64_t largest_idle = 0;  // one block
 };
 
 // One collective in a flight recorder dump.
@@ -294,6 +312,7 @@ struct Trace {
   std::vector<CollectiveRange> collective_ranges;
   std::vector<Flow> flows;
   std::vector<MemoryPoint> memory;
+  std::vector<MemorySegments> memory_segments;
   std::vector<OperatorKind> operator_kinds;
   std::vector<OperatorCall> operator_calls;
   std::vector<KernelCounters> kernel_counters;

@@ -255,10 +255,7 @@ TEST_F(Formats, WhatIsRefusedIsNamed) {
       {"vm.xplane.pb", "\x0a\x10", "use trace.json.gz beside it"},
       {"page.html", "<!DOCTYPE html><html>", "a web page"},
       {"train.log", "step 1 loss 0.5\nstep 2", "begins with \"step 1 loss 0.5\""},
-      {"snapshot.pickle",
-       "\x80\x05}\x8c\x0d"
-       "device_traces",
-       "a memory snapshot of PyTorch"},
+      {"model.pickle", "\x80\x05}.", "neither a flight recorder dump nor a memory snapshot"},
       {"none", "", "seems to be empty"},
       {"noise", "\x01\x02\x03", "binary data"}};
   for (const auto& [name, text, what] : known) {

@@ -180,6 +180,62 @@ TEST_F(Importers, ReadsAnNsysExport) {
   EXPECT_EQ(trace->files[0].backwards, 1U);
 }
 
+// The tables of rocprofiler-sdk's schema, whose names end with the process's id.
+TEST_F(Importers, ReadsARocpdDatabase) {
+  const auto path = folder_ / "results.db";
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+  const char* const kSql =
+      "CREATE TABLE rocpd_string_0a (id INT, string TEXT);"
+      "INSERT INTO rocpd_string_0a VALUES (1, 'hipLaunchKernel'), (2, 'HIP_RUNTIME_API_EXT'), "
+      "(3, 'step 4'), (4, 'MARKER_CORE_RANGE_API'), (5, 'MEMORY_COPY_HOST_TO_DEVICE');"
+      "CREATE TABLE rocpd_info_node_0a (id INT, hostname TEXT);"
+      "INSERT INTO rocpd_info_node_0a VALUES (1, 'node7');"
+      "CREATE TABLE rocpd_info_process_0a (id INT, nid INT, pid INT);"
+      "INSERT INTO rocpd_info_process_0a VALUES (1, 1, 4711);"
+      "CREATE TABLE rocpd_info_thread_0a (id INT, tid INT);"
+      "INSERT INTO rocpd_info_thread_0a VALUES (1, 4712);"
+      "CREATE TABLE rocpd_info_agent_0a (id INT, pid INT, type TEXT, type_index INT, product_name "
+      "TEXT);"
+      "INSERT INTO rocpd_info_agent_0a VALUES (1, 1, 'CPU', 0, 'EPYC'), (2, 1, 'GPU', 3, "
+      "'AMD Instinct MI300X');"
+      "CREATE TABLE rocpd_info_kernel_symbol_0a (id INT, kernel_name TEXT, display_name TEXT);"
+      "INSERT INTO rocpd_info_kernel_symbol_0a VALUES (1, 'k.kd', 'gemm'), (2, 'r.kd', "
+      "'ncclDevKernel_Generic');"
+      "CREATE TABLE rocpd_event_0a (id INT, category_id INT, stack_id INT);"
+      "INSERT INTO rocpd_event_0a VALUES (1, 2, 50), (2, 4, 51), (3, 2, 50);"
+      "CREATE TABLE rocpd_region_0a (pid INT, tid INT, start INT, end INT, name_id INT, event_id "
+      "INT);"
+      "INSERT INTO rocpd_region_0a VALUES (1, 1, 10, 20, 1, 1), (1, 1, 5, 400, 3, 2);"
+      "CREATE TABLE rocpd_kernel_dispatch_0a (pid INT, agent_id INT, kernel_id INT, stream_id INT, "
+      "start INT, end INT, event_id INT);"
+      "INSERT INTO rocpd_kernel_dispatch_0a VALUES (1, 2, 1, 6, 100, 200, 3), (1, 2, 2, 7, 150, "
+      "250, NULL), (1, 2, 1, 6, 9, 5, NULL);"
+      "CREATE TABLE rocpd_memory_copy_0a (pid INT, start INT, end INT, name_id INT, dst_agent_id "
+      "INT, src_agent_id INT, size INT, stream_id INT, event_id INT);"
+      "INSERT INTO rocpd_memory_copy_0a VALUES (1, 300, 320, 5, 2, 1, 4096, 6, NULL);";
+  char* error = nullptr;
+  ASSERT_EQ(sqlite3_exec(database, kSql, nullptr, nullptr, &error), SQLITE_OK) << error;
+  sqlite3_close(database);
+  const auto trace = import_trace(path);
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_THAT(shown(*trace),
+              testing::ElementsAre("step 4 host host 5-400", "hipLaunchKernel host host 10-20",
+                                   "gemm compute gpu 100-200",
+                                   "ncclDevKernel_Generic communication gpu 150-250",
+                                   "MEMORY_COPY_HOST_TO_DEVICE memory gpu 300-320"));
+  EXPECT_EQ(trace->files[0].backwards, 1U);
+  EXPECT_EQ(trace->sources.at(0).host, "node7");
+  EXPECT_EQ(trace->sources.at(0).device, "AMD Instinct MI300X");
+  ASSERT_EQ(trace->steps.size(), 1U);
+  EXPECT_EQ(trace->steps[0].number, 4);
+  for (const Slice& slice : trace->slices) {
+    const Track& track = trace->tracks[slice.track];
+    EXPECT_EQ(track.device, track.gpu ? 3 : kNone);
+    EXPECT_EQ(trace->launch_of(slice) != nullptr, slice.begin == 100);
+  }
+}
+
 TEST_F(Importers, AnNsysExportWithoutKernelsSaysWhy) {
   const auto path = folder_ / "report.sqlite";
   sqlite3* database = nullptr;

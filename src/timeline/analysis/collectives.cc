@@ -10,6 +10,8 @@
 #include <span>
 #include <tuple>
 
+#include "timeline/analysis/peaks.h"
+
 namespace assay::timeline {
 namespace {
 
@@ -167,8 +169,11 @@ class Finder {
     }
     // Without a known rank, the source cannot be matched.
     if (track.rank == kNone) key.ranks = fmt::format("{} {}", track.machine, track.source);
-    auto& place = places_[{track.rank, track.device, key.group, key.ranks}];
-    key.place = place++;
+    if (of_detail != kNoIndex && trace_.collectives[of_detail].numbered) {
+      key.place = trace_.collectives[of_detail].sequence;
+    } else {
+      key.place = places_[{track.rank, track.device, key.group, key.ranks}]++;
+    }
     CollectivePart part{
         .rank = track.rank, .slice = index, .begin = slice.begin, .end = slice.end, .waiting = 0};
     const auto [entry, is_new] = calls_.try_emplace(key, call);
@@ -215,6 +220,7 @@ class Finder {
     });
     find_missing(key, call);
     find_waiting(call);
+    call.link = link_of(call);
     const double seconds = static_cast<double>(call.transfer) / 1e9;
     if (call.bytes > 0 && seconds > 0) {
       call.algorithm_bandwidth = static_cast<double>(call.bytes) / 1e9 / seconds;
@@ -222,6 +228,18 @@ class Finder {
         call.bus_bandwidth = call.algorithm_bandwidth * bus_factor(call.name, call.group_size);
       }
     }
+  }
+
+  // Of GPUs of one host and kind, if all ranks of the group are known.
+  double link_of(const CollectiveCall& call) const {
+    if (call.parts.size() != static_cast<std::size_t>(std::max(call.group_size, 0))) return 0;
+    std::set<std::pair<std::string_view, std::string_view>> seen;  // host and device
+    for (const CollectivePart& part : call.parts) {
+      const Track& track = trace_.tracks[trace_.slices[part.slice].track];
+      if (track.source >= trace_.sources.size() || track.machine.empty()) return 0;
+      seen.emplace(track.machine, trace_.sources[track.source].device);
+    }
+    return seen.size() == 1 ? peak_of(seen.begin()->second, "").link : 0;
   }
 
   // The members of a call's group. Kineto shortens long lists ("[0, 1, ..., 63]"): pg_config has

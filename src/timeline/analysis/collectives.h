@@ -36,6 +36,7 @@ struct CollectiveCall {
   Nanos transfer = 0;                 // without waiting; the whole time with a single part
   double algorithm_bandwidth = 0;     // GB/s: bytes / transfer
   double bus_bandwidth = 0;           // GB/s over one link
+  double link = 0;  // GB/s of a GPU's links by its data sheet; 0: unknown, or several hosts
 };
 
 struct Straggler {

@@ -190,6 +190,12 @@ std::map<std::uint32_t, Intervals> loader_waits(const Trace& trace) {
   return waits;
 }
 
+std::vector<std::size_t> device_of_tracks(const Trace& trace) {
+  std::vector<std::size_t> device_of;
+  find_devices(trace, device_of);
+  return device_of;
+}
+
 std::vector<Device> devices_of(const Trace& trace) {
   std::vector<std::size_t> device_of;
   std::vector<Device> devices = find_devices(trace, device_of);

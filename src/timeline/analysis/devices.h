@@ -61,6 +61,9 @@ struct Device : DeviceIdentity {
 // of --devices; others are ordered by rank.
 std::vector<Device> devices_of(const Trace& trace);
 
+// By track: the index of its device in devices_of(); meaningless for tracks of the host.
+std::vector<std::size_t> device_of_tracks(const Trace& trace);
+
 // When each process waited for its data loader: ranges named "enumerate(DataLoader)", "dataloader"
 // and the like. By source.
 std::map<std::uint32_t, Intervals> loader_waits(const Trace& trace);

@@ -6,10 +6,15 @@
 namespace assay::timeline {
 namespace {
 
-// The job that begins at the end of a gap, if any.
-const PipelineJob* job_at(const StageJobs& jobs, Nanos begin) {
-  const auto it = std::ranges::lower_bound(jobs, begin, {}, &PipelineJob::begin);
-  return it != jobs.end() && it->begin == begin ? &*it : nullptr;
+// The job that begins at the end of a gap, if any. Without launches, also the job that follows the
+// communication which ends the gap: the receive of its input.
+const PipelineJob* job_at(const Device& device, Nanos begin) {
+  const auto it = std::ranges::lower_bound(device.jobs, begin, {}, &PipelineJob::begin);
+  if (it == device.jobs.end() || it->begin == begin)
+    return it == device.jobs.end() ? nullptr : &*it;
+  if (device.launched || !device.starts.empty()) return nullptr;
+  const auto computes = std::ranges::lower_bound(device.busy.compute, begin, {}, &Interval::begin);
+  return computes != device.busy.compute.end() && computes->begin == it->begin ? &*it : nullptr;
 }
 
 // When the host launched the work that ends the gap; the gap's end for an unknown launch. A gap
@@ -41,7 +46,7 @@ class Gaps {
                                           : dependencies_.end_of_work(index_, gap),
                          gap);
       charge(IdleCause::drain, rest.begin - gap.begin);
-    } else if (const PipelineJob* job = job_at(device_.jobs, gap.end)) {
+    } else if (const PipelineJob* job = job_at(device_, gap.end)) {
       rest.begin = until(dependencies_.ready(index_, *job), gap);
       charge(before ? IdleCause::fill : IdleCause::dependency, rest.begin - gap.begin);
     }

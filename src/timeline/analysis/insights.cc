@@ -10,6 +10,8 @@
 
 #include "timeline/analysis/flops_report.h"
 #include "timeline/analysis/hang.h"
+#include "timeline/analysis/memory_report.h"
+#include "timeline/analysis/replay_report.h"
 #include "timeline/analysis/report_text.h"
 
 namespace assay::timeline {
@@ -65,9 +67,10 @@ std::map<std::string, double> best_of_groups(const CollectiveReport& report) {
 
 std::string collective_table(const CollectiveReport& report) {
   if (report.calls.empty()) return {};
-  std::string text = fmt::format("\n{:<16}{:<16}{:>8}{:>7}{:>14}{:>12}{:>12}{:>10}{:>10}{:>11}\n",
-                                 "collective", "group", "ranks", "calls", "bytes", "transfer ms",
-                                 "waiting ms", "alg GB/s", "bus GB/s", "group best");
+  std::string text =
+      fmt::format("\n{:<16}{:<16}{:>8}{:>7}{:>14}{:>12}{:>12}{:>10}{:>10}{:>11}{:>7}\n",
+                  "collective", "group", "ranks", "calls", "bytes", "transfer ms", "waiting ms",
+                  "alg GB/s", "bus GB/s", "group best", "link");
   const std::map<std::string, double> best = best_of_groups(report);
   const std::vector<CollectiveRow> rows = rows_of(report);
   for (std::size_t i = 0; i < rows.size() && i < kMaxRows; ++i) {
@@ -83,10 +86,11 @@ std::string collective_table(const CollectiveReport& report) {
     const std::string bytes = call.bytes == kNone ? "?" : std::to_string(call.bytes);
     const std::string ranks = call.group_size == kNone ? "?" : std::to_string(call.group_size);
     const auto of_group = best.find(call.group);
-    text += fmt::format("{:<16}{:<16}{:>8}{:>7}{:>14}{:>12.3f}{:>12.3f}{:>10}{:>10}{:>11}\n",
+    text += fmt::format("{:<16}{:<16}{:>8}{:>7}{:>14}{:>12.3f}{:>12.3f}{:>10}{:>10}{:>11}{:>7}\n",
                         call.name, call.group.substr(0, 15), ranks, row.count, bytes,
                         millis(row.transfer), millis(row.waiting), algorithm, bus,
-                        of_group == best.end() ? "?" : fmt::format("{:.2f}", of_group->second));
+                        of_group == best.end() ? "?" : fmt::format("{:.2f}", of_group->second),
+                        call.link > 0 ? fmt::format("{:.0f}", call.link) : "?");
   }
   if (rows.size() > kMaxRows) text += fmt::format("({} more kinds)\n", rows.size() - kMaxRows);
   return text;
@@ -175,26 +179,6 @@ std::string roofline_table(const std::vector<KernelRow>& kernels) {
                     or_unknown(flops / 1e3, flops > 0), or_unknown(speed, speed > 0));
   }
   return text;
-}
-
-// The highest peaks.
-std::string memory_table(std::vector<MemoryPeak> peaks) {
-  std::string text;
-  constexpr double kMega = 1e6;
-  constexpr std::size_t kMostPeaks = 16;
-  if (peaks.size() > kMostPeaks) {
-    std::ranges::stable_sort(peaks, std::greater{}, &MemoryPeak::allocated);
-    text += fmt::format("the {} highest peaks of {}:\n", kMaxRows, peaks.size());
-    peaks.resize(kMaxRows);
-  }
-  for (const MemoryPeak& peak : peaks) {
-    text += fmt::format("memory of {}{}: peak {:.1f} MB allocated, {:.1f} MB reserved\n",
-                        peak.rank == kNone ? "" : fmt::format("rank {} · ", peak.rank),
-                        peak.device == kNone ? "host" : fmt::format("GPU {}", peak.device),
-                        static_cast<double>(peak.allocated) / kMega,
-                        static_cast<double>(peak.reserved) / kMega);
-  }
-  return text.empty() ? text : '\n' + text;
 }
 
 // Sums the paths of all steps.
@@ -298,6 +282,7 @@ ordered_json json_of(const CollectiveCall& call) {
                       {"parts", parts},
                       {"missing_ranks", call.missing}};
   if (call.last != kNone) object["last_rank"] = call.last;
+  if (call.link > 0) object["link_gbps"] = call.link;
   return object;
 }
 
@@ -356,14 +341,7 @@ ordered_json json_of(const Insights& insights) {
     if (row.bytes >= 0) object["kernels"].back()["bytes_per_call"] = row.bytes;
   }
   object["flops"] = flop_json(insights.flops);
-  object["memory"] = ordered_json::array();
-  for (const MemoryPeak& peak : insights.memory) {
-    object["memory"].push_back({{"rank", peak.rank},
-                                {"device", peak.device},
-                                {"allocated_bytes", peak.allocated},
-                                {"reserved_bytes", peak.reserved},
-                                {"at_ns", peak.at}});
-  }
+  object["memory"] = memory_json(insights.memory);
   object["launch_queues"] = ordered_json::array();
   for (const StreamQueue& queue : insights.queues) {
     object["launch_queues"].push_back({{"stream", queue.label},
@@ -385,6 +363,7 @@ ordered_json json_of(const Insights& insights) {
                        {"prompt_host_ns", what.prompt_host},
                        {"slowest_rank_average_ns", what.slowest_rank_average},
                        {"ideal_bubble_ns", what.ideal_bubble}};
+  if (insights.replay.recorded > 0) object["replay"] = replay_json(insights.replay);
   return object;
 }
 
@@ -400,6 +379,7 @@ Insights insights_of(const Trace& trace, const Analysis& analysis, double peak) 
   insights.memory = memory_peaks(trace);
   insights.paths = critical_paths(trace, analysis, insights.collectives);
   insights.what_if = what_if(analysis);
+  insights.replay = replay(trace, analysis, insights.collectives);
   insights.queues = stream_queues(trace);
   insights.hang = hang_table(trace);
   return insights;
@@ -413,10 +393,10 @@ std::string quality_table(const Quality& quality) {
 
 std::string insights_table(const Insights& insights, std::size_t top) {
   return insights.hang + culprit_table(insights, top) + what_if_table(insights.what_if) +
-         path_table(insights) + collective_table(insights.collectives) +
-         straggler_table(insights.collectives, top) + kernel_table(insights.kernels) +
-         roofline_table(insights.kernels) + flop_table(insights.flops) + queue_table(insights) +
-         memory_table(insights.memory);
+         replay_table(insights.replay) + path_table(insights) +
+         collective_table(insights.collectives) + straggler_table(insights.collectives, top) +
+         kernel_table(insights.kernels) + roofline_table(insights.kernels) +
+         flop_table(insights.flops) + queue_table(insights) + memory_table(insights.memory);
 }
 
 std::string insights_members(const Insights& insights, bool calls) {

@@ -14,6 +14,7 @@
 #include "timeline/analysis/memory.h"
 #include "timeline/analysis/quality.h"
 #include "timeline/analysis/queues.h"
+#include "timeline/analysis/replay.h"
 
 namespace assay::timeline {
 
@@ -26,6 +27,7 @@ struct Insights {
   std::vector<MemoryPeak> memory;
   std::vector<CriticalPath> paths;  // by step
   WhatIf what_if;
+  Replay replay;
   std::vector<StreamQueue> queues;
   std::string hang;  // hang_table()
 };

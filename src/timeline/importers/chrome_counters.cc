@@ -75,21 +75,4 @@ void add_counters(const ChromeEvent& event, Trace& trace) {
   trace.kernel_counters.push_back(counters);
 }
 
-MemoryPoint memory_in(const ChromeEvent& event) {
-  constexpr std::int64_t kCpu = 0;
-  std::int64_t device = event.number(Arg::device_id);
-  bool cpu = event.number(Arg::device_type) == kCpu;
-  // Paddle's "Place(gpu:0)", "Place(cpu)".
-  if (const std::string_view place = event.arg(Arg::place); !place.empty()) {
-    const std::size_t number = place.find(':') + 1;
-    cpu = number == 0;
-    if (!cpu) std::from_chars(place.data() + number, place.data() + place.size(), device);
-  }
-  return {.time = event.begin,
-          .allocated = event.number(Arg::allocated, 0),
-          .reserved = event.number(Arg::reserved, 0),
-          .source = 0,
-          .device = cpu ? kNone : static_cast<std::int32_t>(device)};
-}
-
 }  // namespace assay::timeline

@@ -16,7 +16,4 @@ bool counts_kernel(const ChromeEvent& event);
 // Adds the counters in such an event or in a kernel's args, if any.
 void add_counters(const ChromeEvent& event, Trace& trace);
 
-// A memory event of PyTorch's or Paddle's allocator ("[memory]").
-MemoryPoint memory_in(const ChromeEvent& event);
-
 }  // namespace assay::timeline

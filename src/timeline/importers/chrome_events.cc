@@ -18,13 +18,15 @@ struct ArgName {
   Arg arg;
 };
 // Writers and versions use different names for the same arg.
-constexpr std::array<ArgName, 36> kArgNames{{
+constexpr std::array<ArgName, 38> kArgNames{{
     {"name", Arg::name},
     {"device", Arg::device},
     {"stream", Arg::stream},
     {"correlation", Arg::correlation},
     {"correlation id", Arg::correlation},
     {"bytes", Arg::bytes},
+    {"Bytes", Arg::bytes},
+    {"Addr", Arg::address},
     {"Total Allocated", Arg::allocated},
     {"Total Reserved", Arg::reserved},
     {"current_allocated", Arg::allocated},

@@ -22,6 +22,7 @@ enum class Arg : std::uint8_t {
   stream,
   correlation,
   bytes,
+  address,
   allocated,
   reserved,
   device_type,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "base/json.h"
 
@@ -43,6 +44,28 @@ Result<Trace> import_profile(const std::filesystem::path& path, const ChromeDial
   ImportOptions whole = options;
   whole.analysis = false;
   return import_chrome_trace(path, dialect, whole);
+}
+
+Track merged_track_in(const ChromeEvent& event, std::vector<Source>& sources) {
+  Track track;
+  track.label = event.arg(Arg::name);
+  track.process = event.arg(Arg::process);
+  track.machine = event.arg(Arg::machine);
+  track.device = static_cast<std::int32_t>(event.number(Arg::device));
+  track.rank = static_cast<std::int32_t>(event.number(Arg::rank));
+  track.pid = event.number(Arg::pid);
+  track.gpu = event.arg(Arg::gpu) == "true";
+  track.jobs = event.arg(Arg::jobs) == "true";
+  const auto known = std::find_if(sources.begin() + 1, sources.end(), [&](const Source& source) {
+    return std::tie(source.rank, source.host, source.pid) ==
+           std::tie(track.rank, track.machine, track.pid);
+  });
+  track.source = static_cast<std::uint32_t>(known - sources.begin());
+  if (known == sources.end()) {
+    sources.push_back(
+        {.path = "", .host = track.machine, .rank = track.rank, .pid = track.pid, .groups = {}});
+  }
+  return track;
 }
 
 Source source_in(const std::filesystem::path& path, const ChromeHeader& header) {

@@ -3,6 +3,7 @@
 // Imports a profiler's trace of one process, and identifies the process.
 
 #include <filesystem>
+#include <vector>
 
 #include "timeline/importers/chrome_events.h"
 #include "timeline/importers/chrome_trace.h"
@@ -12,6 +13,10 @@ namespace assay::timeline {
 
 // Reads host, rank and process groups from the members beside the events.
 Source source_in(const std::filesystem::path& path, const ChromeHeader& header);
+
+// The description of a track by our own merge, before its first event. Adds its process to
+// `sources`, whose first element is the file.
+Track merged_track_in(const ChromeEvent& event, std::vector<Source>& sources);
 
 // As import_chrome_trace(); an analysis of a trace without GPU work needs its operators, too.
 Result<Trace> import_profile(const std::filesystem::path& path, const ChromeDialect& dialect,

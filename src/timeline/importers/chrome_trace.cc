@@ -9,6 +9,7 @@
 #include "timeline/importers/builder.h"
 #include "timeline/importers/chrome_collectives.h"
 #include "timeline/importers/chrome_counters.h"
+#include "timeline/importers/chrome_memory.h"
 #include "timeline/importers/chrome_operators.h"
 #include "timeline/importers/chrome_pairs.h"
 #include "timeline/importers/chrome_source.h"
@@ -42,8 +43,9 @@ bool on_gpu(EventKind kind) {
 
 class ChromeBuilder {
  public:
-  ChromeBuilder(const ChromeDialect& dialect, const ImportOptions& options)
-      : dialect_(dialect), options_(options) {
+  ChromeBuilder(const ChromeDialect& dialect, const ImportOptions& options,
+                const ChromeHeader& header)
+      : dialect_(dialect), options_(options), memory_(header) {
     builder_.trace().sources.emplace_back();
     if (options.analysis) return;
     if (auto store = ArgsStore::create()) {
@@ -144,6 +146,9 @@ class ChromeBuilder {
     if (const auto operation = operators_.kind_of(event, trace()); operation != kNoIndex) {
       trace().operator_calls.push_back(
           {event.begin, event.begin + event.duration, thread_of(event, false).track, operation});
+    }
+    if (memory_.wants(event)) {
+      memory_.range(event, thread_of(event, false).track, trace().strings);
     }
     if (options_.analysis && (kind == EventKind::host || kind == EventKind::other)) {
       if (kind == EventKind::host) count_process(event);
@@ -281,27 +286,8 @@ class ChromeBuilder {
     if (event.name == kTrackMetadata) merged_track(event);
   }
 
-  // The description of a track by our own merge, before its first event.
   void merged_track(const ChromeEvent& event) {
-    Track track;
-    track.label = event.arg(Arg::name);
-    track.process = event.arg(Arg::process);
-    track.machine = event.arg(Arg::machine);
-    track.device = static_cast<std::int32_t>(event.number(Arg::device));
-    track.rank = static_cast<std::int32_t>(event.number(Arg::rank));
-    track.pid = event.number(Arg::pid);
-    track.gpu = event.arg(Arg::gpu) == "true";
-    track.jobs = event.arg(Arg::jobs) == "true";
-    const auto known =
-        std::find_if(trace().sources.begin() + 1, trace().sources.end(), [&](const Source& source) {
-          return std::tie(source.rank, source.host, source.pid) ==
-                 std::tie(track.rank, track.machine, track.pid);
-        });
-    track.source = static_cast<std::uint32_t>(known - trace().sources.begin());
-    if (known == trace().sources.end()) {
-      trace().sources.push_back(
-          {.path = "", .host = track.machine, .rank = track.rank, .pid = track.pid, .groups = {}});
-    }
+    Track track = merged_track_in(event, trace().sources);
     const auto key = key_of(event, track.gpu);
     Thread thread;
     thread.track = builder_.add_track(std::move(track));
@@ -381,7 +367,7 @@ class ChromeBuilder {
       ++counts().ignored;
       return;
     }
-    trace().memory.push_back(memory_in(event));
+    memory_.add(event, thread_of(event, false).track, trace());
   }
 
   void name_tracks();
@@ -400,6 +386,7 @@ class ChromeBuilder {
   std::unordered_map<std::uint64_t, Thread> threads_;
   OpenEvents open_;
   OperatorReader operators_;
+  MemoryReader memory_;
   std::map<std::string, std::string> process_names_;
   std::map<std::pair<std::string, std::string>, std::string> track_names_;
   std::map<std::int64_t, std::uint64_t> processes_;
@@ -453,6 +440,7 @@ void ChromeBuilder::settle_flows() {
 Result<Trace> ChromeBuilder::finish(const std::filesystem::path& path, FileReport report,
                                     ChromeHeader& header) {
   counts().truncated += open_.left();
+  memory_.finish(trace());
   name_tracks();
   mend_job_tracks();
   settle_flows();
@@ -485,7 +473,7 @@ std::int64_t step_number(std::string_view name, std::string_view prefix) {
 Result<Trace> import_chrome_trace(const std::filesystem::path& path, const ChromeDialect& dialect,
                                   const ImportOptions& options) {
   ChromeHeader header;
-  ChromeBuilder builder(dialect, options);
+  ChromeBuilder builder(dialect, options, header);
   ASSAY_TRY(FileReport report, read_chrome_events(path, header, [&](ChromeEvent& event) {
               builder.take(event);
               return true;

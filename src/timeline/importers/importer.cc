@@ -44,9 +44,10 @@ void sniff_database(const std::filesystem::path& path, Sniff& sniff) {
 }  // namespace
 
 std::span<const Importer* const> importers() {
-  static constexpr std::array<const Importer*, 8> kAll{
-      &kNsysSqlite,     &kRecording, &kFlightRecorder, &kMerged,
-      &kPaddleProfiler, &kDevices,   &kKineto,         &kChrome};
+  static constexpr std::array<const Importer*, 14> kAll{
+      &kNsysSqlite,     &kRocpd,         &kRecording,          &kPerfetto, &kFlightRecorder,
+      &kMemorySnapshot, &kNcclInspector, &kNcclProfiler,       &kMerged,   &kPaddleProfiler,
+      &kDevices,        &kKineto,        &kPipelineOperations, &kChrome};
   return kAll;
 }
 

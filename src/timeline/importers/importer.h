@@ -48,7 +48,13 @@ extern const Importer kMerged;
 extern const Importer kNsysSqlite;
 extern const Importer kRecording;
 extern const Importer kFlightRecorder;
+extern const Importer kMemorySnapshot;
+extern const Importer kPerfetto;
+extern const Importer kRocpd;
+extern const Importer kNcclInspector;
+extern const Importer kNcclProfiler;
 extern const Importer kDevices;
+extern const Importer kPipelineOperations;
 extern const Importer kChrome;  // any other Chrome trace, such as our own merge of logs
 
 std::span<const Importer* const> importers();

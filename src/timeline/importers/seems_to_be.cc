@@ -16,13 +16,11 @@ namespace {
 using Signs = std::pair<std::string_view, std::string_view>;
 
 // By the end of the name, for formats without a mark in their first bytes.
-constexpr std::array<Signs, 6> kEndings{{
+constexpr std::array<Signs, 4> kEndings{{
     {".nsys-rep", "a report of Nsight Systems: convert it with `nsys export --type sqlite`"},
     {".qdstrm", "an unfinished report of Nsight Systems"},
     {".ncu-rep", "a report of Nsight Compute, which has no timeline"},
     {".xplane.pb", "an XPlane file of JAX or TensorFlow: use trace.json.gz beside it"},
-    {".pftrace", "a binary Perfetto trace"},
-    {".perfetto-trace", "a binary Perfetto trace"},
 }};
 
 constexpr std::array<Signs, 8> kFirstBytes{{
@@ -30,9 +28,9 @@ constexpr std::array<Signs, 8> kFirstBytes{{
      "ELF",
      "an ELF program or library"},
     {"PK\x03\x04", "a ZIP archive, such as a PyTorch checkpoint"},
-    {"\x80\x02", "a Python pickle that is no flight recorder dump"},
-    {"\x80\x04", "a Python pickle that is no flight recorder dump"},
-    {"\x80\x05", "a Python pickle that is no flight recorder dump"},
+    {"\x80\x02", "a Python pickle, neither a flight recorder dump nor a memory snapshot"},
+    {"\x80\x04", "a Python pickle, neither a flight recorder dump nor a memory snapshot"},
+    {"\x80\x05", "a Python pickle, neither a flight recorder dump nor a memory snapshot"},
     {"\x89PNG", "a picture"},
     {"<!doctype html", "a web page"},
     {"<html", "a web page"},
@@ -44,7 +42,7 @@ std::string of_database(const Sniff& sniff) {
       return table.find(part) != std::string::npos;
     });
   };
-  if (has("rocpd_")) return "a rocpd database of ROCm's profiler, which assay does not read";
+  if (has("rocpd_")) return "a database of ROCm's older profiler (rpd), which assay does not read";
   if (has("TARGET_INFO") || has("StringIds")) {
     return "an nsys export without events: record with `nsys profile --trace=cuda,nvtx`";
   }
@@ -74,9 +72,6 @@ std::string seems_to_be(const std::filesystem::path& path, const Sniff& sniff) {
     if (name.ends_with(end)) return std::string(what);
   }
   if (sniff.head.starts_with("SQLite format 3")) return of_database(sniff);
-  if (sniff.head.starts_with('\x80') && sniff.head.find("device_traces") != std::string::npos) {
-    return "a memory snapshot of PyTorch, which assay does not read";
-  }
   const std::string head = lowered(sniff.head);
   for (const auto& [mark, what] : kFirstBytes) {
     if (sniff.head.starts_with(mark) || head.starts_with(mark)) return std::string(what);

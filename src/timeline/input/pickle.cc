@@ -12,31 +12,29 @@
 #include "base/json.h"
 
 namespace assay::timeline {
-namespace {
 
-using nlohmann::json;
-
-class Reader {
+class PickleReader {
  public:
-  explicit Reader(std::string_view bytes)
+  using json = nlohmann::json;
+
+  explicit PickleReader(std::string_view bytes)
       : bytes_(bytes), left_(kLeastMemory + kMemoryPerByte * bytes.size()) {}
 
-  Result<json> read() {
+  Result<PickleTree> read() {
     while (good_ && !done_) step();
     if (!good_ || stack_.size() != 1) {
       return usage_error(fmt::format("unsupported or damaged pickle at byte {}", at_));
     }
-    json value = build(stack_.back(), 0);
-    if (!good_) return usage_error("the pickle is too deep or shares too much");
-    return value;
+    PickleTree tree;
+    tree.nodes_ = std::move(nodes_);
+    tree.root_ = stack_.back();
+    tree.left_ = left_;
+    return tree;
   }
 
  private:
-  using NodeId = std::uint32_t;
-  struct Node {
-    json value;                    // of a container: an empty one of its kind
-    std::vector<NodeId> children;  // of a dictionary: keys and values in turn
-  };
+  using NodeId = PickleTree::NodeId;
+  using Node = PickleTree::Node;
 
   // Little-endian.
   template <typename T>
@@ -108,27 +106,6 @@ class Reader {
     spend(sizeof(NodeId));
     if (good_) stack_.push_back(found->second);
   }
-  // A shared node becomes several values, so few bytes of a pickle can be much memory, and a node
-  // within itself has no end: both are refused.
-  json build(NodeId id, std::uint32_t depth) {
-    const Node& node = nodes_[id];
-    good_ &= depth <= kDeepestJson;
-    const bool text = node.value.is_string();
-    spend(sizeof(json) + (text ? node.value.get_ref<const std::string&>().size() : 0));
-    if (!good_ || !node.value.is_structured()) return good_ ? node.value : json();
-    json result = node.value;
-    if (result.is_array()) {
-      for (const NodeId child : node.children) result.push_back(build(child, depth + 1));
-      return result;
-    }
-    good_ &= node.children.size() % 2 == 0;
-    for (std::size_t i = 0; good_ && i < node.children.size(); i += 2) {
-      const json key = build(node.children[i], depth + 1);
-      result[key.is_string() ? key.get<std::string>() : key.dump()] =
-          build(node.children[i + 1], depth + 1);
-    }
-    return result;
-  }
   void long_number() {
     const auto size = take<std::uint8_t>();
     const std::string_view raw = take_bytes(size);
@@ -165,7 +142,7 @@ class Reader {
   bool done_ = false;
 };
 
-void Reader::step() {
+void PickleReader::step() {
   const auto code = take<std::uint8_t>();
   if (stack_.size() > kMaxStack || marks_.size() > kMaxStack) good_ = false;
   if (!good_ || take_scalar(code) || take_container(code)) return;
@@ -200,7 +177,7 @@ void Reader::step() {
 }
 
 // Numbers, texts and constants; false for other opcodes.
-bool Reader::take_scalar(std::uint8_t code) {
+bool PickleReader::take_scalar(std::uint8_t code) {
   switch (code) {
     case 'X':
       push(std::string(take_bytes(take<std::uint32_t>())));
@@ -236,7 +213,7 @@ bool Reader::take_scalar(std::uint8_t code) {
 }
 
 // Lists, tuples and dictionaries, and their items; false for other opcodes.
-bool Reader::take_container(std::uint8_t code) {
+bool PickleReader::take_container(std::uint8_t code) {
   switch (code) {
     case '}':
       push(json::object());
@@ -273,8 +250,67 @@ bool Reader::take_container(std::uint8_t code) {
   }
 }
 
-}  // namespace
+Result<PickleTree> PickleTree::read(std::string_view bytes) { return PickleReader(bytes).read(); }
 
-Result<json> read_pickle(std::string_view bytes) { return Reader(bytes).read(); }
+PickleTree::NodeId PickleTree::find(NodeId dictionary, std::string_view key) const {
+  if (dictionary >= nodes_.size() || !nodes_[dictionary].value.is_object()) return kMissing;
+  const auto& children = nodes_[dictionary].children;
+  for (std::size_t i = 0; i + 1 < children.size() && i / 2 < kMostKeys; i += 2) {
+    if (text(children[i]) == key) return children[i + 1];
+  }
+  return kMissing;
+}
+
+std::span<const PickleTree::NodeId> PickleTree::items(NodeId list) const {
+  if (list >= nodes_.size() || !nodes_[list].value.is_array()) return {};
+  return nodes_[list].children;
+}
+
+std::string_view PickleTree::text(NodeId node) const {
+  if (node >= nodes_.size() || !nodes_[node].value.is_string()) return {};
+  return nodes_[node].value.get_ref<const std::string&>();
+}
+
+std::int64_t PickleTree::whole(NodeId node, std::int64_t fallback) const {
+  if (node >= nodes_.size() || !nodes_[node].value.is_number_integer()) return fallback;
+  return nodes_[node].value.get<std::int64_t>();
+}
+
+// A shared node becomes several values, so few bytes of a pickle can be much memory, and a node
+// within itself has no end: both are refused.
+nlohmann::json PickleTree::expand(NodeId id, std::uint32_t depth, std::size_t& left) const {
+  const Node& node = nodes_[id];
+  const bool is_text = node.value.is_string();
+  const std::size_t size =
+      sizeof(nlohmann::json) + (is_text ? node.value.get_ref<const std::string&>().size() : 0);
+  if (size > left || depth > kDeepestJson) {
+    left = 0;
+    return {};
+  }
+  left -= size;
+  nlohmann::json result = node.value;
+  if (result.is_array()) {
+    for (const NodeId child : node.children) result.push_back(expand(child, depth + 1, left));
+  } else if (result.is_object()) {
+    for (std::size_t i = 0; left > 0 && i + 1 < node.children.size(); i += 2) {
+      const nlohmann::json key = expand(node.children[i], depth + 1, left);
+      result[key.is_string() ? key.get<std::string>() : key.dump()] =
+          expand(node.children[i + 1], depth + 1, left);
+    }
+  }
+  return result;
+}
+
+Result<nlohmann::json> read_pickle(std::string_view bytes) {
+  ASSAY_TRY(const PickleTree tree, PickleTree::read(bytes));
+  return tree.expanded();
+}
+
+Result<nlohmann::json> PickleTree::expanded() const {
+  std::size_t left = left_;
+  nlohmann::json value = expand(root_, 0, left);
+  if (left == 0) return usage_error("the pickle is too deep or shares too much");
+  return value;
+}
 
 }  // namespace assay::timeline

@@ -83,6 +83,14 @@ std::string ChromeJsonWriter::tid_text(std::size_t track, std::size_t lane) cons
                    : fmt::format("\"{} (overlap {})\"", json_escaped(text), lane);
 }
 
+std::string track_description(const Track& track, const std::string& label) {
+  return fmt::format(
+      "{{\"name\": \"{}\", \"process\": \"{}\", \"machine\": \"{}\", \"rank\": {}, \"pid\": {}, "
+      "\"device\": {}, \"gpu\": {}, \"jobs\": {}}}",
+      json_escaped(label), json_escaped(track.process), json_escaped(track.machine), track.rank,
+      track.pid, track.device, track.gpu, track.jobs);
+}
+
 void ChromeJsonWriter::describe_track(std::size_t track, const std::string& tid,
                                       const std::string& label) {
   if (header_.trace == nullptr) return;
@@ -90,13 +98,8 @@ void ChromeJsonWriter::describe_track(std::size_t track, const std::string& tid,
   separate();
   file_.put(
       fmt::format("{{\"name\": \"assay_track\", \"ph\": \"M\", \"pid\": {}, \"tid\": {}, \"ts\": "
-                  "0, \"args\": {{\"name\": "
-                  "\"{}\", \"process\": \"{}\", \"machine\": \"{}\", \"rank\": {}, \"pid\": {}, "
-                  "\"device\": {}, "
-                  "\"gpu\": {}, \"jobs\": {}}}}}",
-                  pids_[track], tid, json_escaped(label), json_escaped(described.process),
-                  json_escaped(described.machine), described.rank, described.pid, described.device,
-                  described.gpu, described.jobs));
+                  "0, \"args\": {}}}",
+                  pids_[track], tid, track_description(described, label)));
 }
 
 const std::string& ChromeJsonWriter::lane_text(std::size_t track, std::size_t lane) {

@@ -72,4 +72,7 @@ class ChromeJsonWriter : public TraceWriter {
 // The process id of each track: the index of its Track::process among the distinct ones.
 std::vector<std::size_t> process_ids(std::span<const Track> tracks);
 
+// The owner of a track as a JSON object, which our importers read back.
+std::string track_description(const Track& track, const std::string& label);
+
 }  // namespace assay::timeline

@@ -30,7 +30,7 @@ constexpr protozero::pbf_tag_type kCategories = 1, kNames = 2, kId = 1, kText = 
 }
 namespace descriptor {
 constexpr protozero::pbf_tag_type kUuid = 1, kName = 2, kProcess = 3, kParent = 5, kCounter = 8,
-                                  kOrdering = 11, kRank = 12;
+                                  kOrdering = 11, kRank = 12, kDescription = 14;
 constexpr protozero::pbf_tag_type kPid = 1, kProcessName = 6;
 constexpr std::int32_t kOrderExplicit = 3;
 }  // namespace descriptor
@@ -124,6 +124,9 @@ void PerfettoWriter::put_track(std::uint64_t uuid, std::uint64_t parent, const s
     if (parent != 0) track.add_uint64(descriptor::kParent, parent);
     track.add_string(descriptor::kName, name);
     track.add_int32(descriptor::kRank, static_cast<std::int32_t>(rank));
+    if (header_.trace != nullptr && rank < header_.tracks.size()) {
+      track.add_string(descriptor::kDescription, track_description(header_.tracks[rank], name));
+    }
   });
 }
 

@@ -1,0 +1,138 @@
+// Imports the JSON of NCCL's example profiler plug-in (plugins/profiler/example in NCCL): nested
+// asynchronous events. A collective's kernel events, one for each channel, stand within it.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "timeline/importers/chrome_events.h"
+#include "timeline/importers/importer.h"
+#include "timeline/importers/nccl_calls.h"
+
+namespace assay::timeline {
+namespace {
+
+using nlohmann::json;
+
+std::int64_t whole(const json& object, const char* key) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 52U;
+  const auto field = object.find(key);
+  if (field == object.end() || !field->is_number_integer()) return kNone;
+  return std::clamp<std::int64_t>(field->get<std::int64_t>(), kNone, kMost);
+}
+std::string text(const json& object, const char* key) {
+  const auto field = object.find(key);
+  return field != object.end() && field->is_string() ? field->get<std::string>() : std::string();
+}
+
+class PluginReader {
+ public:
+  void take(const ChromeEvent& event) {
+    const bool call = event.category == "COLL" || event.category == "P2P";
+    if (event.pid != pid_ && !event.pid.empty()) pid_ = event.pid;
+    if (call && event.phase == 'b') {
+      begin(event);
+    } else if (call && event.phase == 'e' && open_) {
+      end(event);
+    } else if (event.category == "GPU" && open_ && event.timed) {
+      kernels_.begin = std::min(kernels_.begin, event.begin);
+      kernels_.end = std::max(kernels_.end, event.begin);
+    } else if (event.phase != 0) {
+      ++calls_.builder().report().ignored;
+    }
+  }
+
+  Trace finish(const std::filesystem::path& path, FileReport report) {
+    report.format = "NCCL profiler plug-in";
+    if (open_) ++report.truncated;
+    if (host_times_ > 0) {
+      report.notes.push_back(fmt::format(
+          "{} calls have no kernel events (NCCL_PROFILE_EVENT_MASK): their times are the host's",
+          host_times_));
+    }
+    calls_.builder().add_counts(std::move(report));
+    std::int64_t pid = kNone;
+    std::from_chars(pid_.data(), pid_.data() + pid_.size(), pid);
+    return calls_.finish(path, "", pid);
+  }
+
+ private:
+  void begin(const ChromeEvent& event) {
+    const json args = parse_json(event.args_text);
+    open_.reset();
+    kernels_ = {};
+    if (!event.timed || !args.is_object()) {
+      ++calls_.builder().report().malformed;
+      return;
+    }
+    NcclCall call{.function = std::string(event.name),
+                  .communicator = args.contains("CommHash") ? args["CommHash"].dump() : "?",
+                  .description = {}};
+    call.dtype = text(args, "Datatype");
+    if (call.dtype.starts_with("nccl")) call.dtype = call.dtype.substr(4);
+    constexpr std::int64_t kMostRank = 1 << 20;
+    call.rank = static_cast<std::int32_t>(std::min(whole(args, "Rank"), kMostRank));
+    call.algorithm = text(args, "Algorithm");
+    if (const std::string protocol = text(args, "Protocol"); !protocol.empty()) {
+      call.algorithm += '_' + protocol;
+    }
+    call.sequence = whole(args, "SeqNum");
+    if (event.category == "P2P") {
+      call.peer = static_cast<std::int32_t>(std::min(whole(args, "Peer"), kMostRank));
+    }
+    call.dtype = short_type(call.dtype);
+    // A reduce-scatter's count is of its output; the number of ranks is not told.
+    if (call.function != "ReduceScatter") call.elements = whole(args, "Count");
+    call.begin = event.begin;
+    open_ = std::move(call);
+  }
+
+  // "Float32" is "f32" to the analysis of collectives.
+  static std::string short_type(const std::string& type) {
+    const std::size_t digit = type.find_first_of("0123456789");
+    if (type == "Bfloat16") return "bf16";
+    if (digit == std::string::npos || digit == 0 || type.starts_with("Float8")) return type;
+    return lowered(type.substr(0, 1)) + type.substr(digit);
+  }
+
+  void end(const ChromeEvent& event) {
+    const bool kernels = kernels_.begin <= kernels_.end;
+    if (!kernels) ++host_times_;
+    if (kernels) open_->begin = kernels_.begin;
+    open_->duration = std::max<Nanos>(0, (kernels ? kernels_.end : event.begin) - open_->begin);
+    if (open_->rank >= 0) calls_.add(std::move(*open_));
+    open_.reset();
+  }
+
+  NcclCalls calls_;
+  std::optional<NcclCall> open_;
+  Span kernels_;
+  std::string pid_;
+  std::size_t host_times_ = 0;
+};
+
+bool recognises(const Sniff& sniff) {
+  return sniff.json && (sniff.categories.contains("COLL_API") || sniff.categories.contains("COLL"));
+}
+
+Result<Trace> import(const std::filesystem::path& path, const ImportOptions&) {
+  ChromeHeader header;
+  PluginReader reader;
+  ASSAY_TRY(FileReport report, read_chrome_events(path, header, [&](ChromeEvent& event) {
+              reader.take(event);
+              return true;
+            }));
+  return reader.finish(path, std::move(report));
+}
+
+}  // namespace
+
+const Importer kNcclProfiler{"NCCL profiler plug-in", "JSON with events of the category COLL",
+                             recognises, import};
+
+}  // namespace assay::timeline
