@@ -1,12 +1,12 @@
 # The layers of assay, lowest first. A folder under src/ may link and include only folders that
 # stand before it here; assay_module() stops the configure step when one reaches back up.
 set(ASSAY_LAYERS
-    base case fill measure wire device verdict native lane slot schedule store engine report shrink chain/shim
+    base pages case fill measure wire device verdict native lane slot schedule store engine report shrink chain/shim
     chain/params chain/plan chain/script chain/stage chain/results chain/golden chain/fleet chain/run chain/campaign
     http timeline inject cluster
     campaign serve cli cli/full)
 # Folders with a namespace of their own, beside those within folders (chain/plan: assay::chain::plan).
-set(ASSAY_NAMESPACES wire native http timeline inject)
+set(ASSAY_NAMESPACES pages wire native http timeline inject)
 
 # assay_module(FOLDER [COLD] [LINKS folder…] [LIBRARIES target…] [EXCLUDE file…])
 #

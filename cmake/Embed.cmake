@@ -1,6 +1,6 @@
 # cmake -DFILES=a;b -DOUT=x.cc -P Embed.cmake: a C++ source with the bytes of the files, for
-# serve/page_files.h.
-set(text "#include \"serve/page_files.h\"\n\nnamespace assay {\nnamespace {\n")
+# pages/page_files.h.
+set(text "#include \"pages/page_files.h\"\n\nnamespace assay::pages {\nnamespace {\n")
 set(entries "")
 set(number 0)
 foreach(file IN LISTS FILES)
@@ -12,5 +12,5 @@ foreach(file IN LISTS FILES)
   math(EXPR number "${number} + 1")
 endforeach()
 string(APPEND text "constexpr PageFile kFiles[] = {\n${entries}};\n}  // namespace\n\n")
-string(APPEND text "std::span<const PageFile> page_files() { return kFiles; }\n\n}  // namespace assay\n")
+string(APPEND text "std::span<const PageFile> page_files() { return kFiles; }\n\n}  // namespace assay::pages\n")
 file(WRITE ${OUT} "${text}")

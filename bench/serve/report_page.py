@@ -18,6 +18,7 @@ import time
 from playwright.sync_api import Page, sync_playwright
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+WITHOUT_CHECKSUMS = 5  # kVersionWithoutChecksums of src/store
 ASSAY = ROOT / "build" / "release" / "bin" / "assay"
 
 
@@ -25,17 +26,26 @@ def repeated(run: pathlib.Path, to: pathlib.Path, cases: int, records: bool, fai
     """A run of so many cases. Each text gets a number into its first shape, so that no two are alike."""
     source = sqlite3.connect(f"file:{run / 'run.db'}?immutable=1", uri=True)
     rows = source.execute(
-        "SELECT p.text, p.elements, p.bytes, outcome, mismatch, flags, lane, message, attempts, record "
+        "SELECT p.text, p.elements, p.bytes, outcome, mismatch, flags, lane, message, attempts, faults, "
+        "took_us, record "
         "FROM finished f JOIN planned p USING (id) ORDER BY sequence"
     ).fetchall()
     if failed:
         rows = [row for row in rows if row[3] in ("mismatch", "crash", "test_error", "timeout")]
     made = sqlite3.connect(to / "run.db")
-    source.backup(made)
-    made.execute("DELETE FROM planned")
-    made.execute("DELETE FROM finished")
+    # Not a copy of the file, whose pages have checksums that only assay writes.
+    for (statement,) in source.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL"):
+        made.execute(statement)
+    made.execute(f"PRAGMA application_id = {source.execute('PRAGMA application_id').fetchone()[0]}")
+    made.execute(f"PRAGMA user_version = {WITHOUT_CHECKSUMS}")
+    made.executemany(
+        "INSERT INTO property VALUES (?, ?)", source.execute("SELECT * FROM property").fetchall()
+    )
     planned = "INSERT INTO planned VALUES (?, ?, ?, ?, ?)"
-    finished = "INSERT INTO finished VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    finished = (
+        "INSERT INTO finished (sequence, id, outcome, mismatch, flags, lane, message, attempts, faults,"
+        " took_us, at_ms, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    )
     for number in range(1, cases + 1):
         text, elements, size, *verdict, record = rows[number % len(rows)]
         text = text.replace("([", f"([{1 + number // len(rows)}, ", 1)
@@ -43,6 +53,9 @@ def repeated(run: pathlib.Path, to: pathlib.Path, cases: int, records: bool, fai
         at_ms = 1_790_000_000_000 + 3 * number
         made.execute(planned, (number, identity, text, elements, size))
         made.execute(finished, (number, identity, *verdict, at_ms, record if records else None))
+    # The sums of the run, as often as its cases; with --failed, those of all cases.
+    sums = source.execute("SELECT changes FROM tally").fetchall()
+    made.executemany("INSERT INTO tally VALUES (?)", sums * (cases // len(rows)))
     made.commit()
     made.close()
 
@@ -59,9 +72,9 @@ def opened(page_file: pathlib.Path) -> tuple[float, float]:
         page = browser.new_page()
         begin = time.perf_counter()
         page.goto(page_file.as_uri(), wait_until="commit")
-        wait_until(page, "document.querySelectorAll('#findings tr').length > 1")
+        wait_until(page, "document.querySelectorAll('main tr[aria-rowindex]').length > 0")
         painted = time.perf_counter() - begin
-        wait_until(page, "last && parts.filter(Boolean).reduce((n, p) => n + p.id.length, 0) === last.listed")
+        wait_until(page, "run && parts.reduce((n, p) => n + p.id.length, 0) === run.listed")
         read = time.perf_counter() - begin
         browser.close()
     return painted, read
@@ -78,8 +91,10 @@ def main() -> None:
         to = pathlib.Path(folder)
         repeated(options.run, to, options.cases, options.records, options.failed)
         begin = time.perf_counter()
-        subprocess.run(
-            [ASSAY, "report", to, "--html", to / "page.html"], check=True, stdout=subprocess.DEVNULL
+        subprocess.run(  # ends with 1 where a case failed
+            [ASSAY, "report", to, "--every-failure", "--html", to / "page.html"],
+            check=False,
+            stdout=subprocess.DEVNULL,
         )
         wrote = time.perf_counter() - begin
         megabytes = (to / "page.html").stat().st_size / 1e6

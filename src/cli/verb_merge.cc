@@ -50,7 +50,8 @@ Result<int> run_merge(const MergeOptions& options) {
   print(merged);
   ASSAY_TRY(const std::unique_ptr<Store> store, open_store(options.out, StoreMode::existing));
   ASSAY_CHECK(export_text_logs(*store, options.out));
-  ASSAY_CHECK(write_report_page(*store, options.out / "report.html", nullptr));
+  ASSAY_CHECK(
+      write_report_page(*store, {.file = options.out / "report.html", .folder = options.out}));
   ASSAY_TRY(const RunReport report, load_report(*store));
   show(stdout, "\n{}results: {}\n", outcome_table(report, options.out.string()),
        options.out.string());

@@ -107,8 +107,11 @@ Status write_files(const ReportOptions& options, RunReader& run, const RunCompar
     ASSAY_CHECK(write_junit(run, {options.gate.strict, compared}, options.junit));
   }
   if (!options.html.empty()) {
-    const std::uint64_t most = options.every_failure ? kAllOfThem : kFailuresOfPage;
-    ASSAY_CHECK(write_report_page(run, options.html, compared, most));
+    ASSAY_CHECK(
+        write_report_page(run, {.file = options.html,
+                                .folder = is_store_address(options.folder) ? "" : options.folder,
+                                .against = compared,
+                                .most = options.every_failure ? kAllOfThem : kFailuresOfPage}));
   }
   if (!options.baseline.empty()) ASSAY_CHECK(write_known(run, options.baseline));
   if (options.logs) ASSAY_CHECK(export_text_logs(run, options.folder));

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "case/canonical.h"
+#include "pages/packing.h"
 #include "report/run_report.h"
-#include "serve/packing.h"
 
 namespace assay {
 
@@ -52,7 +52,7 @@ Result<std::string> CaseList::packed(const std::vector<Row>& rows) {
     nlohmann::json& column = part[name] = nlohmann::json::array();
     for (const Row& row : rows) column.push_back(row.*member);
   }
-  return gzipped(part.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  return pages::gzipped(part.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 Result<std::vector<CaseList::Part>> CaseList::parts() {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "pages/page.h"
 #include "store/store.h"
 
 namespace assay {
@@ -16,10 +17,10 @@ namespace assay {
 class CaseList {
  public:
   static constexpr std::size_t kOfPart = 2'000;  // cases of a part
-  // Limit of all parts together, so that a page that contains them stays below 30 MB.
-  static constexpr std::size_t kMostBytes = 20'000'000;
+  // Limit of all parts together, so that a page that contains them stays below 10 MB.
+  static constexpr std::size_t kMostBytes = 6'500'000;
 
-  using Part = std::shared_ptr<const std::string>;
+  using Part = pages::Part;
 
   // Adds a case, or a line that is no case. Both are ignored when the parts are full.
   void add(const FinishedCase& finished);

@@ -14,6 +14,7 @@ namespace {
 
 constexpr auto kInvalid = static_cast<std::size_t>(Outcome::invalid);
 constexpr std::size_t kShownText = 500;
+constexpr std::size_t kShownCase = 4'000;
 constexpr std::size_t kShownMinutes = 2'000;
 
 std::uint64_t failures(const OutcomeCounts& counts) {
@@ -60,6 +61,7 @@ nlohmann::json worst(std::vector<std::pair<std::uint64_t, nlohmann::json>> rows)
 
 void LiveRun::add(const FinishedCase& finished) {
   tally_.add(traits_of(finished.text), finished);
+  if (finished.verdict.outcome == Outcome::skip) count_skipped(finished.verdict.message);
   list(finished);
 }
 
@@ -82,6 +84,8 @@ LiveRun::Apis LiveRun::apis() const {
   for (const auto& [key, sums] : tally_.cases()) {
     OfApi& api = apis[key.traits.api];
     api.outcomes[static_cast<std::size_t>(key.outcome)] += static_cast<std::uint64_t>(sums.cases);
+    api.dtypes[key.traits.dtype][static_cast<std::size_t>(key.outcome)] +=
+        static_cast<std::uint64_t>(sums.cases);
     api.took_us += sums.took_us;
     api.stages.add(sums.stages);
   }
@@ -129,8 +133,13 @@ nlohmann::json LiveRun::apis_json(Apis apis) const {
   std::vector<std::pair<std::uint64_t, nlohmann::json>> rows;
   rows.reserve(apis.size());
   for (const auto& [name, api] : apis) {
+    nlohmann::json dtypes = nlohmann::json::object();
+    for (const auto& [dtype, counts] : api.dtypes) {
+      dtypes[dtype.empty() ? "none" : std::string(dtype)] = counts_json(counts);
+    }
     rows.emplace_back(failures(api.outcomes),
                       nlohmann::json{{"api", std::string(name)},
+                                     {"dtypes", std::move(dtypes)},
                                      {"outcomes", counts_json(api.outcomes)},
                                      {"failed", failures(api.outcomes)},
                                      {"seconds", static_cast<double>(api.took_us) / 1e6},
@@ -185,10 +194,12 @@ nlohmann::json LiveRun::found_json() const {
                     {"outcome", std::string(name(each.key.outcome))},
                     {"where", each.key.where},
                     {"how", each.key.how},
-                    {"circumstances", circumstances(each)},
+                    {"values", each.extent.values},
+                    {"dtypes", each.extent.dtypes},
                     {"cases", each.cases},
                     {"id", format_case_id(each.id)},
-                    {"text", shortened(each.text)},
+                    {"text", each.text.substr(0, kShownCase)},
+                    {"shrunk", each.shrunk},
                     {"message", shortened(each.message)},
                     {"state", word(each.state)},
                     {"why", each.why},
@@ -196,9 +207,20 @@ nlohmann::json LiveRun::found_json() const {
                     {"last_ms", each.last_ms}});
     if (!each.element) continue;
     list.back()["element"] = each.element->json();
-    list.back()["inputs"] = shortened(each.element->inputs_line());
   }
   return list;
+}
+
+// Why cases, or value regimes of cases, were not judged: {"skipped": [[reason, cases], …],
+// "regimes": [[regime, reason, cases], …]}.
+nlohmann::json LiveRun::not_judged_json() const {
+  nlohmann::json skipped = nlohmann::json::array();
+  for (const auto& [reason, cases] : skipped_) skipped.push_back({reason, cases});
+  nlohmann::json regimes = nlohmann::json::array();
+  for (const auto& [key, cases] : tally_.not_judged()) {
+    regimes.push_back({key.first, key.second, cases});
+  }
+  return {{"skipped", skipped}, {"regimes", regimes}};
 }
 
 // [[milliseconds since 1970, cases, failed], …] for each minute, or several minutes of a long run.
@@ -242,6 +264,7 @@ nlohmann::json LiveRun::json() const {
           {"apis", apis_json(by_api)},
           {"dtypes", dtypes_json()},
           {"findings", found_json()},
+          {"not_judged", not_judged_json()},
           {"history", history_json()},
           {"stages", kStages},
           {"sizes", sizes_json()},
@@ -271,6 +294,14 @@ Result<LiveRun> live_run_of(RunReader& run, std::uint64_t most, const RunCompari
   query.most = most;
   query.records = false;
   std::uint64_t listed = 0;
+  RunQuery skips;
+  skips.rows = RunQuery::Rows::outcome;
+  skips.outcome = Outcome::skip;
+  skips.records = false;
+  ASSAY_CHECK(run.each(skips, [&](const FinishedCase& each) -> Status {
+    grown.count_skipped(each.verdict.message);
+    return {};
+  }));
   ASSAY_CHECK(run.each(query, [&](const FinishedCase& each) -> Status {
     grown.list(each);
     listed += info(each.verdict.outcome).failed ? 1 : 0;

@@ -36,6 +36,8 @@ class LiveRun {
   void set_tally(Tally tally) { tally_ = std::move(tally); }
   // Lists a case if it failed or has a flag, without counting it.
   void list(const FinishedCase& finished);
+  // Counts a skipped case by its reason. add() does so itself.
+  void count_skipped(const std::string& reason) { ++skipped_[reason]; }
   // Whether the list has room for passes with a flag.
   bool lists_passed() const { return listed_passed_ < kListedPassed; }
   // The number of finished cases, without invalid lines.
@@ -67,6 +69,7 @@ class LiveRun {
  private:
   struct OfApi {
     OutcomeCounts outcomes{};
+    std::map<std::string_view, OutcomeCounts> dtypes;
     std::int64_t took_us = 0;  // in slots
     StageTimes stages;
   };
@@ -80,6 +83,7 @@ class LiveRun {
   nlohmann::json dtypes_json() const;
   nlohmann::json sizes_json() const;
   nlohmann::json found_json() const;
+  nlohmann::json not_judged_json() const;
   nlohmann::json history_json() const;
 
   Properties properties_;
@@ -88,6 +92,7 @@ class LiveRun {
   FindingsCollector findings_;
   std::optional<std::vector<Finding>> found_;
   CaseList list_;
+  std::map<std::string, std::uint64_t> skipped_;  // cases by their reason
   std::uint64_t listed_passed_ = 0;
   std::uint64_t unlisted_ = 0;
 };

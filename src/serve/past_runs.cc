@@ -28,19 +28,32 @@ std::string build_of(const RunTotals& run) {
   return build + "assay " + property(run, "version.assay");
 }
 
-}  // namespace
-
-nlohmann::json runs_json(const std::vector<RunTotals>& others, const RunTotals& own) {
+// The runs that `own` is one of a series with, oldest first.
+std::vector<const RunTotals*> series_of(const std::vector<RunTotals>& others,
+                                        const RunTotals& own) {
+  const auto same = [&](const RunTotals& other) {
+    for (const char* key : {"mode", "test.lane", "reference.lane", "test.device"}) {
+      if (property(other, key) != property(own, key)) return false;
+    }
+    return true;
+  };
   std::vector<const RunTotals*> runs;
   for (const RunTotals& each : others) {
-    if (property(each, "mode") == property(own, "mode")) runs.push_back(&each);
+    if (same(each)) runs.push_back(&each);
   }
   runs.push_back(&own);
   // Ends are known to the minute. The stable sort puts `own` after runs that ended in its minute.
   const auto minute = [](const RunTotals* run) { return run->last_ms / kMinuteMs; };
   std::stable_sort(runs.begin(), runs.end(),
                    [&](const RunTotals* a, const RunTotals* b) { return minute(a) < minute(b); });
-  nlohmann::json list = nlohmann::json::array();
+  return runs;
+}
+
+}  // namespace
+
+void put_history(const std::vector<RunTotals>& others, const RunTotals& own, nlohmann::json& page) {
+  const std::vector<const RunTotals*> runs = series_of(others, own);
+  nlohmann::json& list = page["runs"] = nlohmann::json::array();
   for (const RunTotals* run : runs) {
     list.push_back({{"name", run->name},
                     {"build", build_of(*run)},
@@ -48,7 +61,15 @@ nlohmann::json runs_json(const std::vector<RunTotals>& others, const RunTotals& 
                     {"sampled", run->sampled},
                     {"outcomes", run->outcomes}});
   }
-  return list;
+  const auto self = std::find(runs.rbegin(), runs.rend(), &own);
+  for (nlohmann::json& finding : page["findings"]) {
+    const std::string digest = finding["digest"];
+    const RunTotals* since = &own;
+    for (auto at = std::next(self); at != runs.rend() && (*at)->faults.contains(digest); ++at) {
+      since = *at;
+    }
+    finding["since"] = {{"name", since->name}, {"last_ms", since->last_ms}};
+  }
 }
 
 }  // namespace assay

@@ -1,15 +1,17 @@
 #include "serve/report_page.h"
 
-#include <fmt/format.h>
-
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
+#include "pages/page.h"
+#include "report/issue.h"
 #include "report/performance.h"
+#include "report/shown_case.h"
+#include "report/shrunk.h"
 #include "report/tolerances.h"
 #include "serve/live_run.h"
-#include "serve/packing.h"
-#include "serve/page_files.h"
 #include "serve/past_runs.h"
 #include "serve/source.h"
 #include "verdict/judge.h"
@@ -18,35 +20,7 @@
 namespace assay {
 namespace {
 
-// Forbids a saved page all requests, whatever its data contain.
-constexpr std::string_view kPolicy =
-    R"(<meta http-equiv="Content-Security-Policy" content="default-src 'none'; )"
-    R"(script-src 'unsafe-inline'; style-src 'unsafe-inline'">)";
-// Lines of index.html: the policy is inserted after the first one, and the files that the others
-// name replace them.
-constexpr std::string_view kHead = "<meta charset=\"utf-8\">\n";
-constexpr std::string_view kStyle = "<link rel=\"stylesheet\" href=\"page.css\">";
-constexpr std::string_view kD3 = "<script src=\"d3.min.js\"></script>";
-constexpr std::string_view kScript = "<script src=\"page.js\"></script>";
-
-std::string text_of(std::string_view name) {
-  for (const PageFile& file : page_files()) {
-    if (file.name == name) return {file.bytes.begin(), file.bytes.end()};
-  }
-  return {};
-}
-
-// `page` with the first `what` in it replaced.
-Status replace(std::string& page, std::string_view what, const std::string& with) {
-  const std::size_t at = page.find(what);
-  if (at == std::string::npos) return fail(fmt::format("the page has no line {}", what));
-  page.replace(at, what.size(), with);
-  return {};
-}
-
-std::string packed_element(std::string_view attributes, std::string_view packed) {
-  return fmt::format("<script type=\"text/plain\" {}>{}</script>\n", attributes, base64(packed));
-}
+constexpr std::size_t kWithScripts = 300;  // findings that come with a script and logs
 
 Result<nlohmann::json> data_of(RunReader& run, const LiveRun& grown) {
   ASSAY_TRY(const std::uint64_t unfinished, run.unfinished());
@@ -66,32 +40,82 @@ Result<nlohmann::json> data_of(RunReader& run, const LiveRun& grown) {
   return data;
 }
 
+Result<TracedCall> no_trace(const FaultyLane& /*lane*/, const std::string& /*api*/,
+                            const std::string& /*script*/) {
+  return fail("a page starts no interpreter");
+}
+
+// The paths of the case's logs, as links in a file of the folder `from`.
+nlohmann::json log_links(const LiveRun::Properties& properties, const FoundCase& found,
+                         const std::filesystem::path& folder, const std::filesystem::path& from) {
+  nlohmann::json links = nlohmann::json::array();
+  const auto shown = shown_case(properties, found, folder);
+  if (!shown) return links;
+  for (const nlohmann::json& log : shown->json.at("logs")) {
+    std::error_code error;
+    const auto link = std::filesystem::relative(log.get<std::string>(), from, error);
+    if (!error) links.push_back(link.generic_string());
+  }
+  return links;
+}
+
+// Adds to the first findings the script that shows them, their text for an issue tracker, and links
+// to their logs.
+Status add_scripts(RunReader& run, const LiveRun& grown, const ReportPage& page,
+                   nlohmann::json& shown) {
+  const std::vector<Finding> findings = grown.findings();
+  std::multimap<std::uint64_t, std::size_t> places;
+  std::vector<std::uint64_t> ids;
+  for (std::size_t i = 0; i < std::min({findings.size(), shown.size(), kWithScripts}); ++i) {
+    places.emplace(findings[i].id, i);
+    ids.push_back(findings[i].id);
+  }
+  const auto from = std::filesystem::absolute(page.file).parent_path();
+  return each_with_lanes(run, ids, [&](const FinishedCase& finished, const wire::Record&) {
+    FoundCase found;
+    found.id = finished.id;
+    found.text = finished.text;
+    found.verdict = finished.verdict;
+    found.record.assign(finished.record.begin(), finished.record.end());
+    const nlohmann::json logs = log_links(grown.properties(), found, page.folder, from);
+    const auto [first, last] = places.equal_range(finished.id);
+    for (auto at = first; at != last; ++at) {
+      nlohmann::json& finding = shown[at->second];
+      finding["logs"] = logs;
+      const auto issue = write_issue(grown.properties(), findings[at->second], found, no_trace);
+      if (!issue) continue;  // a page without a script is better than none
+      finding["script"] = issue->script;
+      finding["issue"] = issue->text;
+    }
+  });
+}
+
 }  // namespace
 
-Status write_report_page(RunReader& run, const std::filesystem::path& file,
-                         const RunComparison* against, std::uint64_t most) {
-  ASSAY_TRY(LiveRun grown, live_run_of(run, most, against));
+Status write_report_page(RunReader& run, const ReportPage& page) {
+  ASSAY_TRY(LiveRun grown, live_run_of(run, page.most, page.against));
+  if (!page.folder.empty()) {
+    ASSAY_TRY(const ShrunkCases shrunk, read_shrunk(page.folder));
+    std::vector<Finding> findings = grown.findings();
+    add_shrunk(shrunk, findings);
+    grown.set_findings(std::move(findings));
+  }
   ASSAY_TRY(nlohmann::json data, data_of(run, grown));
-  if (against != nullptr) {
-    data["against"] = comparison_json(*against);
-    data["against"]["table"] = comparison_table(*against);
-    data["against"]["rows"] = against->speed.rows();
+  ASSAY_CHECK(add_scripts(run, grown, page, data["findings"]));
+  if (page.against != nullptr) {
+    data["against"] = comparison_json(*page.against);
+    data["against"]["rows"] = page.against->speed.rows();
   }
   ASSAY_TRY(const std::string name, run.run_name());
   ASSAY_TRY(const std::vector<RunTotals> others, run.other_runs());
-  data["runs"] = runs_json(others, grown.totals(name));
-  ASSAY_TRY(const std::string packed,
-            gzipped(data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
-  std::string inside = packed_element("id=\"data\"", packed);
+  put_history(others, grown.totals(name), data);
+  data["name"] = name;
   ASSAY_TRY(const std::vector<CaseList::Part> parts, grown.listed().parts());
-  for (const CaseList::Part& part : parts) inside += packed_element("class=\"cases\"", *part);
-  std::string page = text_of("index.html");
-  // From the last line to the first: then no search can match in inserted text.
-  ASSAY_CHECK(replace(page, kScript, "<script>\n" + text_of("page.js") + "</script>"));
-  ASSAY_CHECK(replace(page, kD3, inside + "<script>\n" + text_of("d3.min.js") + "</script>"));
-  ASSAY_CHECK(replace(page, kStyle, "<style>\n" + text_of("page.css") + "</style>"));
-  ASSAY_CHECK(replace(page, kHead, std::string(kHead) + std::string(kPolicy) + "\n"));
-  return write_file(file, page);
+  const std::string text = data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  ASSAY_TRY(
+      const std::string html,
+      pages::whole_page({.title = name.empty() ? "assay" : name, .data = text, .parts = parts}));
+  return write_file(page.file, html);
 }
 
 }  // namespace assay

@@ -10,9 +10,15 @@ namespace assay {
 
 inline constexpr std::uint64_t kFailuresOfPage = 20'000;
 
-// Writes the page of `assay serve` as one self-contained file. It lists the first `most` cases of
-// each failed outcome. `against`: the comparison with a past run or baseline; may be null.
-Status write_report_page(RunReader& run, const std::filesystem::path& file,
-                         const RunComparison* against, std::uint64_t most = kFailuresOfPage);
+struct ReportPage {
+  std::filesystem::path file;
+  std::filesystem::path folder = {};       // of the run; empty: the run is in a database
+  const RunComparison* against = nullptr;  // with a past run or baseline
+  std::uint64_t most = kFailuresOfPage;    // listed cases of each failed outcome
+};
+
+// Writes the page of `assay serve` as one self-contained file, with scripts and logs of its
+// findings.
+Status write_report_page(RunReader& run, const ReportPage& page);
 
 }  // namespace assay

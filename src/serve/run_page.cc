@@ -5,20 +5,13 @@
 #include <condition_variable>
 #include <nlohmann/json.hpp>
 
+#include "pages/page.h"
 #include "report/run_report.h"
-#include "serve/page_files.h"
 
 namespace assay {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr std::string_view kIndex = "index.html";
-
-std::string type_of(std::string_view file) {
-  if (file.ends_with(".html")) return "text/html; charset=utf-8";
-  return file.ends_with(".css") ? "text/css; charset=utf-8" : "text/javascript; charset=utf-8";
-}
 
 // The number of "/cases/12".
 std::optional<std::size_t> part_in(std::string_view path) {
@@ -75,17 +68,15 @@ std::optional<PageReply> RunPage::reply(std::string_view path) const {
     if (*part >= now->parts.size()) return std::nullopt;
     return PageReply{"application/gzip", *now->parts[*part]};
   }
-  if (!path.starts_with('/')) return std::nullopt;
-  const std::string_view name = path == "/" ? kIndex : path.substr(1);
-  for (const PageFile& file : page_files()) {
-    if (file.name == name) return PageReply{type_of(name), {file.bytes.begin(), file.bytes.end()}};
+  for (const pages::ServedFile& file : pages::served_files()) {
+    if (file.path == path) return PageReply{std::string(file.type), file.text};
   }
   return std::nullopt;
 }
 
 std::vector<std::string> RunPage::file_paths() {
-  std::vector<std::string> paths{"/"};
-  for (const PageFile& file : page_files()) paths.push_back("/" + std::string(file.name));
+  std::vector<std::string> paths;
+  for (const pages::ServedFile& file : pages::served_files()) paths.emplace_back(file.path);
   return paths;
 }
 

@@ -95,7 +95,8 @@ class DatabaseSource final : public RunSource {
     page["planned"] = run_.cases() + unfinished_;
     page["unfinished"] = unfinished_;
     rate_.put_into(page, unfinished_);
-    if (others_ms_) page["runs"] = runs_json(others_, run_.totals(name_));
+    page["name"] = name_;
+    if (others_ms_) put_history(others_, run_.totals(name_), page);
     nlohmann::json& workers = page["workers"] = nlohmann::json::array();
     for (const PostgresStore::Holder& each : workers_) {
       if (workers.size() == kShownWorkers) break;
@@ -186,7 +187,8 @@ class FolderSource final : public RunSource {
     page["planned"] = counts_.planned;
     page["unfinished"] = counts_.planned - counts_.finished;
     rate_.put_into(page, counts_.planned - counts_.finished);
-    if (others_ms_) page["runs"] = runs_json(others_, run_->totals(folder_name(folder_)));
+    page["name"] = folder_name(folder_);
+    if (others_ms_) put_history(others_, run_->totals(folder_name(folder_)), page);
     return page;
   }
 

@@ -28,7 +28,7 @@ class RunSource {
   virtual Result<std::vector<CaseList::Part>> parts() = 0;
 };
 
-inline constexpr int kPageVersion = 2;
+inline constexpr int kPageVersion = 3;
 
 // Opens the run at an address (postgresql://…) or in a folder, without writing there. Another
 // process may be working on it. An error if there is no run.

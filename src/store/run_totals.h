@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 
 #include "store/tally.h"
@@ -15,9 +16,10 @@ struct RunTotals {
   std::map<std::string, std::string> properties;
   std::map<std::string, std::uint64_t> outcomes;  // cases by the outcome's name
   std::int64_t last_ms = 0;                       // when the last case finished, since 1970
+  std::set<std::string> faults;                   // their digests; empty if `sampled`
   bool sampled = false;                           // `outcomes` are estimates from a sample
 
-  // Sets `outcomes` and `last_ms` (to the minute) from a run's sums.
+  // Sets `outcomes`, `faults` and `last_ms` (to the minute) from a run's sums.
   void count(const Tally& tally);
 };
 

@@ -237,7 +237,7 @@ TEST_F(DatabaseReport, ThePageHasSumsAndTheFirstFailures) {
   const auto run = run_of("page_now", many());
   const Folder folder;
   const auto page = [&](std::uint64_t most) {
-    StoredRun::must(write_report_page(*run, folder / "report.html", nullptr, most));
+    StoredRun::must(write_report_page(*run, {.file = folder / "report.html", .most = most}));
     return page_data(folder / "report.html");
   };
   const nlohmann::json all = page(100);

@@ -29,6 +29,8 @@ class ALiveDatabase : public ::testing::Test {
       ASSERT_TRUE(planner_->add_case({id, text, 1, 1, 1000}));
     }
     ASSERT_TRUE(planner_->set_property("mode", "accuracy"));
+    ASSERT_TRUE(planner_->set_property("test.lane", "paddle"));
+    ASSERT_TRUE(planner_->set_property("test.device", "gpu"));
     ASSERT_TRUE(planner_->commit());
     auto source = open_source(address_);
     ASSERT_TRUE(source.has_value()) << source.error().message;
@@ -149,7 +151,7 @@ TEST_F(ALiveDatabase, IsShownWithTheOtherRunsOfItsDatabase) {
   ASSERT_TRUE(worker->commit());
   (void)page();
   const nlohmann::json runs = page()["runs"];
-  ASSERT_EQ(runs.size(), 2U);  // of this mode
+  ASSERT_EQ(runs.size(), 2U);  // of this mode, lanes and device
   EXPECT_EQ(runs[0]["name"], "earlier");
   EXPECT_EQ(runs[0]["build"], "paddle 3.3.1 on gpu, assay 0.0.9");
   EXPECT_EQ(runs[0]["outcomes"], (nlohmann::json{{"crash", 1}}));

@@ -1,16 +1,15 @@
 """The page of `assay serve` and of report.html, in a real Chromium. ASSAY_SCREENSHOT=FILE keeps a picture."""
 
-import itertools
 import json
 import os
 import pathlib
 import shlex
-import shutil
 import subprocess
 import sys
 import time
 
 import pytest
+from looks import check_looks, chromium_page
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ASSAY = ROOT / "build" / "release" / "bin" / "assay"
@@ -72,35 +71,21 @@ def serve(run):
 
 @pytest.fixture
 def page():
-    """A page of Chromium, from which every request to another machine is an error."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("chromium is not installed")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        opened = browser.new_page(viewport={"width": 1200, "height": 1600})
-        opened.problems = []
-        opened.on("console", lambda said: said.type == "error" and opened.problems.append(said.text))
-        opened.on("pageerror", lambda error: opened.problems.append(str(error)))
-        opened.on(
-            "request",
-            lambda asked: (
-                asked.url.startswith(("http://127.0.0.1:", "file:///")) or opened.problems.append(asked.url)
-            ),
-        )
+    with chromium_page() as opened:
         yield opened
-        browser.close()
 
 
-def rows(page, table):
-    """The cells of a table's rows, without its head."""
-    script = "t => [...t.rows].slice(1).map(r => [...r.cells].map(c => c.textContent))"
-    return page.eval_on_selector(table, script)
+def cells(page):
+    """The cells of the table of the view, without its head and its open row."""
+    script = "rows => rows.map(r => [...r.cells].map(c => c.innerText.trim()))"
+    return page.eval_on_selector_all("main table.list tr[aria-rowindex]", script)
 
 
-def counts(page):
-    return {outcome: count for outcome, count, _ in rows(page, "#outcomes")}
+def view(page, name, **filters):
+    """Goes to a view of the page by its address."""
+    address = "&".join(f"{key}={value}" for key, value in {"view": name, **filters}.items())
+    page.evaluate("address => { location.hash = address; }", address)
+    page.wait_for_timeout(100)
 
 
 def wait_for(page, text):
@@ -116,28 +101,65 @@ def wait_until(look):
     return seen
 
 
-def test_what_takes_long_is_shown_with_its_sums(run, page):
+def verdict(page):
+    return page.locator("h1").inner_text().split("\n")
+
+
+def open_report(run, page, name="run"):
+    page.goto((run.folder / name / "report.html").as_uri())
+    page.locator("main > :not([hidden])").first.wait_for(timeout=60_000)
+
+
+def test_the_verdict_is_the_first_line(run, page):
+    run.go(["echo", "echo", "wrong", "wrong", "crash"], size=3)
+    open_report(run, page)
+    assert verdict(page) == ["✕ 3 failed", "2 findings", "✓ 2 passed"]
+    assert [[r[0], r[2]] for r in cells(page)] == [
+        ["✕ paddle.fake.wrong", "2"],
+        ["✕ paddle.fake.crash", "1"],
+    ]
+    view(page, "apis")
+    rates = {row[0]: row[1:3] for row in cells(page)}
+    assert rates["paddle.fake.echo"] == ["100.00%", "2"]
+    assert rates["paddle.fake.wrong"] == ["0.00%", "2"]
+    # A run against a past one: what is new comes first.
+    words = run.words([f'paddle.fake.{api}(Tensor([3], "float32"))' for api in ("raises", "wrong")], "new")
+    subprocess.run([*words, "--against=run"], cwd=run.folder, capture_output=True, timeout=120, check=False)
+    open_report(run, page, "new")
+    assert verdict(page) == ["▲ 1 new", "● 1 known", "✓ 0 fixed", "✓ 0 passed"]
+    assert [[r[0], r[4], r[5]] for r in cells(page)] == [
+        ["▲ paddle.fake.raises", "▲ new", "this run"],
+        ["● paddle.fake.wrong", "● known", "run"],
+    ]
+    gone = {"api": "paddle.fake.gone", "digest": "d", "cases": 1, "outcome": "crash", "where": "", "how": ""}
+    page.evaluate("gone => put({...run, against: {...run.against, fixed: [gone]}})", gone)
+    assert verdict(page)[2] == "✓ 1 fixed"
+    page.get_by_role("button", name="fixed 1").click()
+    assert [r[0] for r in cells(page)] == ["✓ paddle.fake.gone"]
+    assert not page.problems
+
+
+def test_cases_without_a_kernel_do_not_lower_the_pass_rate(run, page):
+    run.go(["echo", "echo"], size=3)
+    open_report(run, page)
+    page.evaluate("put({...run, outcomes: {pass: 2, no_kernel: 8}})")
+    assert page.locator(".tiles").inner_text().split("\n")[1].startswith("100.00% of 2 judged")
+    page.evaluate("put({...run, outcomes: {no_kernel: 8}, findings: []})")
+    assert verdict(page) == ["○ Nothing was judged"]
+
+
+def test_stages_have_axes(run, page):
     long = "fused_rotary_position_embedding.of_a_family_with_a_name_without_end.echo"
     run.go([long, long, "echo"], size=3)
-    page.goto((run.folder / "run" / "report.html").as_uri())
-    wait_for(page, "3 of 3 cases (100.0%)")
-    script = """all => all.map(t => {
-        const { x, y, width } = t.getBBox();
-        return [t.firstChild.data, t.textContent, { x, y, width }];
-    })"""
-    texts = page.eval_on_selector_all("#stages text", script)
-    head = [text for text in texts if text[2]["y"] < 10]
-    assert [shown for shown, _, _ in head[:5]] == ["API", "cases", "seconds", "fill", "test forward"]
-    [(shown, both, box)] = [
-        text for text in texts if text[1].endswith(f"paddle.fake.{long}") and text[0][0] == "…"
-    ]
-    assert both == shown + f"paddle.fake.{long}"  # the title has all of it
-    assert shown.endswith("_without_end.echo") and box["width"] <= 310
-    row = sorted((t for t in texts if abs(t[2]["y"] - box["y"]) < 2), key=lambda t: t[2]["x"])
-    assert row[1][0] == "2" and float(row[2][0]) >= 0
-    for line in (head, row):
-        for (_, _, left), (_, _, right) in itertools.pairwise(line):
-            assert left["x"] + left["width"] <= right["x"]
+    open_report(run, page)
+    view(page, "time")
+    heads = page.eval_on_selector_all(
+        "table.heat", "all => all.map(t => [...t.rows].map(r => [...r.cells].map(c => c.innerText)))"
+    )
+    assert heads[0][0][:5] == ["size", "cases", "seconds", "fill", "test forward"]
+    assert {row[0]: row[1] for row in heads[1][1:]} == {f"paddle.fake.{long}": "2", "paddle.fake.echo": "1"}
+    # The axis of the histogram has its unit.
+    assert "ms" in page.locator("figure svg").last.text_content()
 
 
 @pytest.mark.parametrize(
@@ -147,16 +169,16 @@ def test_times_of_one_lane_are_compared_with_nothing(run, page, mode, lanes):
     words = run.words(['paddle.fake.echo(Tensor([2000], "float32"))'], "run")
     timed = [*words, f"--{mode}=True", "--timing_seconds=0.5"]
     subprocess.run(timed, cwd=run.folder, capture_output=True, timeout=120, check=False)
-    page.goto((run.folder / "run" / "report.html").as_uri())
-    assert rows(page, "#times")
-    heads = page.eval_on_selector("#times", "t => [...t.rows[0].cells].map(c => c.textContent)")
-    beside = ["test lane", "reference lane", "test to reference", ""] if lanes == 2 else ["time"]
-    assert heads == ["case", "what", *beside]
-    assert page.locator("#ratios").is_visible() == (lanes == 2)
+    open_report(run, page)
+    view(page, "time")
+    heads = page.eval_on_selector("main table", "t => [...t.rows[0].cells].map(c => c.textContent)")
+    beside = ["Test lane", "Reference lane", "Test to reference", ""] if lanes == 2 else ["Time"]
+    assert heads == ["Case", "What", *beside]
+    assert page.get_by_text("Test lane to reference lane").count() == lanes - 1
     assert not page.problems
 
 
-def test_a_run_is_shown_beside_a_past_one(run, page):
+def test_changed_times_are_shown(run, page):
     case = 'paddle.fake.takes(Tensor([3], "float32"), 1000, 0)'
     timed = ["--paddle_gpu_performance=True", "--timing_seconds=5"]
     settings = run.folder / "assay.toml"
@@ -165,47 +187,34 @@ def test_a_run_is_shown_beside_a_past_one(run, page):
         settings.write_text(usual.replace('fake"]', f'fake", "ASSAY_FAKE_PACE={pace}"]'))
         words = [*run.words([case], name), *timed, *against]
         subprocess.run(words, cwd=run.folder, capture_output=True, timeout=120, check=False)
-    page.goto((run.folder / "old" / "report.html").as_uri())
-    assert page.locator("#times-part").is_visible() and not page.locator("#against-part").is_visible()
-    page.goto((run.folder / "new" / "report.html").as_uri())
-    assert "1  slow" in page.locator("#against").text_content()
-    assert rows(page, "#changed") == [
-        [case, "forward host warm", "1.3 ms", "1 ms", "1.300 times as long (1.300 to 1.300)", "slow"]
-    ]
-    assert page.locator("#changes .slow line").count() == 1
+    open_report(run, page, "old")
+    view(page, "time")
+    assert page.get_by_text("Changed times").count() == 0
+    open_report(run, page, "new")
+    assert "✕ 1 slower" in verdict(page)
+    view(page, "time")
+    section = page.locator("h2", has_text="Changed times")
+    rows = section.locator("xpath=following::table[1]").locator("tbody tr")
+    assert rows.nth(0).locator("td").all_inner_texts() == [
+        case, "forward host warm", "1.3 ms", "1 ms", "1.300 times as long (1.300 to 1.300)", "✕ slow"
+    ]  # fmt: skip
+    assert page.locator("svg g.slow .line").count() == 1
     assert not page.problems
 
 
 def test_a_run_is_shown_and_grows(run, serve, page):
     run.go(["echo", "echo", "wrong", "wrong", "crash"], size=3)
     page.goto(serve())
-    wait_for(page, "5 of 5 cases (100.0%)")
-    assert counts(page) == {"pass": "2", "mismatch": "2", "crash": "1"}
-    findings = rows(page, "#findings")
-    assert [[f[0], f[1], f[2]] for f in findings] == [
-        ["2", "mismatch", "paddle.fake.wrong"],
-        ["1", "crash", "paddle.fake.crash"],
-    ]
-    rates = {name: (passed, cases) for name, passed, cases, _ in rows(page, "#apis")}
-    assert rates["paddle.fake.echo"] == ("100.0%", "2")
-    assert rates["paddle.fake.wrong"] == ("0.0%", "2")
-    assert rows(page, "#dtypes")[0][:3] == ["float32", "40.0%", "5"]
-    assert page.locator("#history path.all").count() == 1
-    assert page.locator("#stages rect").count() >= 4
-
+    wait_for(page, "5 cases")
+    assert verdict(page) == ["✕ 3 failed", "2 findings", "✓ 2 passed"]
     # Without a reload.
     run.go(["echo", "raises"], size=50)
-    wait_for(page, "7 of 7 cases (100.0%)")
-    assert {f[2] for f in rows(page, "#findings")} == {
-        "paddle.fake.wrong",
-        "paddle.fake.crash",
-        "paddle.fake.raises",
-    }
-    page.fill("#find", "raises")
+    wait_for(page, "7 cases")
+    assert {r[0] for r in cells(page)} == {f"✕ paddle.fake.{a}" for a in ("wrong", "crash", "raises")}
+    page.locator("[data-search]").fill("raises")
     wait_for(page, "1 shown")
-    assert len(rows(page, "#findings")) == 1
+    assert [r[0] for r in cells(page)] == ["✕ paddle.fake.raises"]
     if wanted := os.environ.get("ASSAY_SCREENSHOT"):
-        page.fill("#find", "")
         page.screenshot(path=wanted, full_page=True)
     assert page.problems == []
 
@@ -213,24 +222,36 @@ def test_a_run_is_shown_and_grows(run, serve, page):
 def test_texts_are_texts(run, serve, page):
     run.go(["echo"], size=3)
     page.goto(serve())
-    wait_for(page, "1 of 1 case")
+    wait_for(page, "1 case")
     evil = '<img src=x onerror="document.title=1">'
     page.evaluate(
         """evil => {
-           const place = {api: evil, outcome: evil, where: evil, how: evil};
-           const run = {name: evil, build: evil, outcomes: {pass: 1}};
-           const finding = {...place, text: evil, message: evil, cases: 1, last_ms: 0};
-           show({...last, findings: [finding], runs: [run, run]});
+           ask = () => {};
+           const texts = ['api', 'outcome', 'where', 'how', 'text', 'message', 'shrunk', 'script', 'issue'];
+           const input = {name: evil, type: evil, value: evil};
+           const finding = {
+             ...Object.fromEntries(texts.map(key => [key, evil])), digest: 'd', cases: 1, last_ms: 0,
+             values: [evil], dtypes: [evil], since: {name: evil}, upstream: 'javascript:alert(1)',
+             element: {where: evil, got: evil, expected: evil, inputs: [input]},
+           };
            const columns = ['id', 'outcome', 'kinds', 'lane', 'flags', 'text', 'message'];
            parts = [Object.fromEntries(columns.map(c => [c, [evil]]))];
-           showCases();
+           const own = {name: evil, build: evil, last_ms: 0, outcomes: {pass: 1}};
+           put({
+             ...run, name: evil, findings: [finding], runs: [own, own], listed: 1, properties: {[evil]: evil},
+             not_judged: {skipped: [[evil, 1]], regimes: [[evil, evil, 1]]},
+             apis: [{...run.apis[0], api: evil, stage_ms: run.stages.map(() => 1)}],
+           });
+           state.set({open: 'd'});
         }""",
         evil,
     )
-    assert rows(page, "#findings")[0][2] == evil
-    assert evil in rows(page, "#cases")[0][1]
-    assert rows(page, "#runs")[0][0] == evil
-    assert page.locator("img").count() == 0
+    assert evil in cells(page)[0][0]
+    assert page.locator(".detail").inner_text().count(evil) >= 6
+    for name in ("cases", "apis", "values", "time", "unjudged", "history"):
+        view(page, name)
+        assert evil in page.locator("main").text_content(), name
+        assert page.locator("img").count() == 0 and page.locator("a[href^=javascript]").count() == 0
 
 
 def test_the_printed_address_gives_a_cookie(run, serve, page):
@@ -238,12 +259,12 @@ def test_the_printed_address_gives_a_cookie(run, serve, page):
     address = serve("--host=0.0.0.0", ASSAY_SERVE_TOKEN="a-secret").replace("0.0.0.0", "127.0.0.1")
     assert address.endswith("/a-secret/")
     page.goto(address)
-    wait_for(page, "1 of 1 case")
+    wait_for(page, "1 case")
     assert "a-secret" not in page.url
     [cookie] = page.context.cookies()
     assert cookie["value"] == "a-secret" and cookie["httpOnly"] and cookie["sameSite"] == "Strict"
     page.reload()
-    wait_for(page, "1 of 1 case")
+    wait_for(page, "1 case")
     # Without the token the page has no data.
     page.context.clear_cookies()
     page.goto(address.replace("a-secret/", ""))
@@ -254,45 +275,127 @@ def test_the_report_is_the_same_page(run, serve, page):
     """What report.html shows from inside is what `assay serve` shows of the same run."""
     run.go(["echo", "wrong"], size=70, run="earlier")
     run.go(["echo", "echo", "wrong", "wrong", "crash"], size=3)
-    tables = ["#outcomes", "#findings", "#cases", "#apis", "#dtypes", "#runs"]
-    pictures = ["#history", "#runs-chart"]
 
     def shown():
-        wait_for(page, "5 of 5 cases (100.0%)")
-        wait_for(page, "3 found · 3 of 3 read")
-        page.locator("#runs td", has_text="earlier").first.wait_for(timeout=60_000)
-        # `assay serve` reads the stages of only some passed cases.
-        assert page.locator("#stages rect").count() >= 6
-        assert page.locator("#sizes rect").count() >= 6
-        return [rows(page, t) for t in tables], [page.locator(f"{p} *").count() for p in pictures]
+        wait_for(page, "5 cases")
+        page.get_by_role("link", name="History").wait_for(timeout=60_000)
+        seen = [verdict(page), cells(page)]
+        for name in ("cases", "apis", "unjudged", "history"):
+            view(page, name)
+            if name == "cases":
+                wait_for(page, "3 shown")
+            seen.append(page.locator("main").inner_text())
+        return seen
 
     page.goto(serve())
     live = shown()
-    page.goto((run.folder / "run" / "report.html").as_uri())
+    open_report(run, page)
     assert shown() == live
-    names = [name for name, *_ in rows(page, "#runs")]
-    assert names == ["earlier", "run"]
+    assert page.locator("main tbody tr").all_inner_texts()[1].startswith("earlier")
+    # A finding that earlier runs also have says since when.
+    view(page, "findings")
+    assert {r[0]: r[4] for r in cells(page)} == {
+        "✕ paddle.fake.wrong": "earlier",
+        "✕ paddle.fake.crash": "this run",
+    }
     assert page.problems == []
 
 
-def test_a_case_of_the_report_can_be_run_again(run, page):
+def test_a_finding_opens_with_what_an_engineer_needs(run, page):
     run.go(["echo", "wrong", "crash"], size=3)
-    page.goto((run.folder / "run" / "report.html").as_uri())
-    wait_for(page, "2 found · 2 of 2 read")
-    page.select_option("#pick", "mismatch")
-    wait_for(page, "1 found")
-    text, message, number, command = rows(page, "#cases")[0][1].split("\n")
-    assert text == 'paddle.fake.wrong(Tensor([4], "float32"))'
-    assert message
+    open_report(run, page)
+    page.get_by_role("button", name="paddle.fake.wrong").click()
+    detail = page.locator(".detail")
+    for words in (
+        "Got",
+        "Expected",
+        "Run it again",
+        "Value regimes",
+        'paddle.fake.wrong(Tensor([4], "float32"))',
+    ):
+        assert words in detail.inner_text()
+    command = detail.locator("pre[aria-label='Run it again']").inner_text()
     again = subprocess.run(shlex.split(command), cwd=run.folder, capture_output=True, text=True, timeout=120)
     assert again.returncode == 1
     assert "1  mismatch" in again.stdout + again.stderr
-    page.select_option("#pick", "")
-    page.fill("#find-case", number.removeprefix("id "))
-    wait_for(page, "1 found")
-    page.fill("#find-case", "nothing has this")
-    wait_for(page, "0 found")
+    # The log is beside the report.
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    log = detail.locator("dd a").first
+    assert (run.folder / "run" / log.get_attribute("href")).exists()
+    detail.get_by_role("button", name="Copy").first.click()
+    wait_for(page, "Copied")
+    view(page, "cases", outcome="mismatch")
+    [[text, outcome, _]] = cells(page)
+    assert text == 'paddle.fake.wrong(Tensor([4], "float32"))' and outcome == "✕ mismatch"
+    view(page, "cases", q="nothing has this")
+    wait_for(page, "Nothing matches")
     assert page.problems == []
+
+
+def test_addresses_lead_back(run, page):
+    """Filters, sorting and the open row are in the address."""
+    run.go(["echo", "wrong", "crash", "raises"], size=3)
+    open_report(run, page)
+    page.locator("[data-search]").fill("paddle")
+    page.get_by_role("button", name="mismatch 1").click()
+    page.get_by_role("button", name="Cases").click()
+    page.get_by_role("button", name="paddle.fake.wrong").click()
+    shown = page.locator("main").inner_text()
+    assert all(part in page.url for part in ("q=paddle", "outcome=mismatch", "sort=cases", "open="))
+    address = page.url
+    page.goto("about:blank")
+    page.goto(address)
+    page.locator(".detail").wait_for()
+    assert page.locator("main").inner_text() == shown
+
+
+def test_the_keyboard_does_it_all(run, page):
+    run.go(["echo", "wrong", "crash", "raises"], size=3)
+    open_report(run, page)
+    focused = "() => document.activeElement.textContent"
+    page.keyboard.press("/")
+    page.keyboard.type("fake")
+    wait_until(lambda: "q=fake" in page.evaluate("location.hash"))
+    assert page.evaluate("() => document.activeElement.value") == "fake"
+    page.keyboard.press("Tab")
+    rows = [row[0] for row in cells(page)]
+    for key, row in (("j", 0), ("j", 1), ("j", 2), ("k", 1)):
+        page.keyboard.press(key)
+        assert rows[row] in page.evaluate(focused)
+    page.keyboard.press("Enter")
+    assert page.locator(".detail").count() == 1
+    page.keyboard.press("Enter")
+    assert page.locator(".detail").count() == 0
+    page.keyboard.press("?")
+    assert page.get_by_role("dialog").is_visible()
+    page.keyboard.press("Escape")
+    assert page.get_by_role("dialog").count() == 0
+
+
+VIEWS = ("findings", "cases", "apis", "values", "time", "unjudged", "history")
+
+
+def test_every_view_is_accessible_and_fits_a_phone(run, page):
+    run.go(["echo", "wrong"], size=70, run="earlier")
+    run.go(["echo", "echo", "wrong", "wrong", "crash"], size=3)
+    for width, scheme in ((1400, "light"), (390, "dark")):
+        page.set_viewport_size({"width": width, "height": 844})
+        page.emulate_media(color_scheme=scheme)
+        open_report(run, page)
+        for name in VIEWS:
+            view(page, name)
+            if name in ("findings", "cases", "apis"):
+                page.locator(".opener").first.click()
+            page.mouse.move(0, 0)
+            check_looks(page, f"{name} {width}")
+
+
+def test_chinese_browsers_get_chinese(run, page):
+    run.go(["echo", "wrong"], size=3)
+    page.add_init_script("Object.defineProperty(navigator, 'language', {value: 'zh-CN'})")
+    open_report(run, page)
+    assert verdict(page)[-1] == "✓ 1 通过"
+    assert page.locator("html").get_attribute("lang") == "zh-CN"
 
 
 def test_a_run_that_goes_on_is_shown(run, serve, page):
@@ -307,12 +410,14 @@ def test_a_run_that_goes_on_is_shown(run, serve, page):
         while not (run.folder / "run" / "run.db").exists() and time.monotonic() < deadline:
             time.sleep(0.1)
         page.goto(serve())
-        done = "() => last && last.listed !== undefined && last.planned - last.unfinished"
+        done = "() => run && run.listed !== undefined && run.planned - run.unfinished"
         before = wait_until(lambda: page.evaluate(done))
         wait_until(lambda: page.evaluate(done) > before + 20)
         assert page.evaluate(done) < len(cases)
         assert going.poll() is None
-        assert page.locator("#trouble").is_hidden()
+        assert page.locator(".trouble").count() == 0
+        assert "cases/s" in page.locator("#progress").inner_text()
+        check_looks(page, "live")
     finally:
         going.terminate()
         going.wait(timeout=60)

@@ -47,7 +47,7 @@ def test_every_licence_goes_along(pack, licenses):
     notices = (licenses / "THIRD_PARTY_NOTICES.md").read_text()
     for package in pack.linked_packages():
         assert (licenses / package).stat().st_size > 0, package
-    for component in ("SQLite", "D3", "libpq", "FlatBuffers", "libstdc++", "CUDA runtime"):
+    for component in ("SQLite", "libpq", "FlatBuffers", "libstdc++", "CUDA runtime"):
         assert component in notices
     for path in licenses.iterdir():
         for name in re.findall(r"common-licenses/([\w.-]*\w)", path.read_text()):

@@ -98,9 +98,7 @@ def copy_stripped(source: pathlib.Path, target: pathlib.Path) -> pathlib.Path:
 def linked_packages() -> list[str]:
     """The Debian packages whose code is in the program."""
     listed = (ROOT / "tools" / "debian-packages.txt").read_text().split("\n")
-    libraries = [
-        name for name in listed if re.fullmatch(r"lib.*-dev|libjs-.*|nlohmann-json3-dev|zlib1g-dev", name)
-    ]
+    libraries = [name for name in listed if re.fullmatch(r"lib.*-dev|nlohmann-json3-dev|zlib1g-dev", name)]
     ours = [name for name in libraries if not re.search("benchmark|gmock|gtest", name)]
     return [*ours, "libpq-dev", "libssl-dev", "gcc-12-base"]
 

@@ -275,7 +275,8 @@ class Runner {
         json_report(name, findings).dump(1, ' ', false, nlohmann::json::error_handler_t::replace)));
     ASSAY_CHECK(write_file(folder / "junit.xml", junit(name, findings)));
     ASSAY_CHECK(write_file(folder / "summary.md", markdown(name, findings)));
-    ASSAY_CHECK(write_file(folder / "index.html", html(name, findings)));
+    ASSAY_TRY(const std::string page, html(name, findings));
+    ASSAY_CHECK(write_file(folder / "index.html", page));
     ASSAY_CHECK(write_file(folder / "known.toml", known_text(findings.failures)));
     if (!findings.interrupted) {
       ASSAY_CHECK(write_history(options_.history, std::move(past_), findings.models));

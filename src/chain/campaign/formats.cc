@@ -10,7 +10,7 @@
 #include "base/markup.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "chain/results/report_html.h"
+#include "pages/page.h"
 
 namespace assay::chain::campaign {
 namespace {
@@ -214,41 +214,13 @@ nlohmann::json json_report(const std::string& name, const Findings& findings) {
   return report;
 }
 
-std::string html(const std::string& name, const Findings& findings) {
-  const std::vector<std::string> kinds = kinds_of(findings);
-  auto failures = by_model(findings);
-  std::string rows;
-  const auto add = [&](const ModelEnd& model) {
-    const char* whole = model.passed() ? "passed" : "bad";
-    rows += fmt::format("<tr><td><a href=\"{}\">{}</a>", escape_markup(model.log),
-                        escape_markup(model.key));
-    for (const std::string& kind : kinds) {
-      const std::string cell = cell_of(model, kind);
-      rows += fmt::format("<td class=\"{}\">{}", cell.ends_with("ok") ? "passed" : "bad",
-                          escape_markup(cell));
-    }
-    rows += fmt::format("<td class=\"{}\">{}<td class=\"n\">{:.1f}<td class=\"n\">{}<td>{}<td>",
-                        whole, escape_markup(model.state), model.seconds, model.tries,
-                        escape_markup(model.host));
-    for (const Failure* each : failures[model.key]) {
-      rows += fmt::format("<div{}>{}</div>", each->known ? "" : " class=\"all\"",
-                          escape_markup(failure_line(*each).substr(0, kMostOfLine)));
-    }
-    rows += "</tr>\n";
-  };
-  for (const bool passed : {false, true}) {  // failures first
-    for (const ModelEnd& model : findings.models) {
-      if (model.passed() == passed) add(model);
-    }
-  }
-  std::string header;
-  for (const std::string& kind : kinds) header += "<th>" + escape_markup(kind);
-  return fmt::format(
-      "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{0}</title><style>{1}"
-      "</style>\n<h1>{0}</h1><p>{2}</p>\n<table><tr><th>model{3}<th>result<th class=\"n\">s"
-      "<th class=\"n\">tries<th>host<th>failures</tr>\n{4}</table></html>\n",
-      escape_markup(name), results::page_style(), escape_markup(summary_line(findings)), header,
-      rows);
+Result<std::string> html(const std::string& name, const Findings& findings) {
+  nlohmann::json page = json_report(name, findings);
+  page["summary"] = summary_line(findings);
+  page["kinds"] = kinds_of(findings);
+  const std::string text = page.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return pages::whole_page(
+      {.kind = pages::Kind::chain, .title = name, .data = text, .packed = false});
 }
 
 }  // namespace assay::chain::campaign

@@ -18,7 +18,7 @@ std::string markdown(const std::string& name, const Findings& findings);
 // JUnit XML: a test suite per model with a test case per stage. Known failures are skipped.
 std::string junit(const std::string& name, const Findings& findings);
 nlohmann::json json_report(const std::string& name, const Findings& findings);
-// A page with the matrix and links to the logs, which lie beside it.
-std::string html(const std::string& name, const Findings& findings);
+// A page with the matrix and links to the logs and pages of models, which lie beside it.
+Result<std::string> html(const std::string& name, const Findings& findings);
 
 }  // namespace assay::chain::campaign

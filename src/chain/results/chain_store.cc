@@ -193,12 +193,14 @@ Result<std::vector<StoredRun>> ChainStore::runs() {
 Result<std::vector<StoredStage>> ChainStore::stages(std::int64_t run_id) {
   return rows_of(database_,
                  "SELECT id, name, kind, command, coalesce(state, 'unfinished'), detail, log,"
-                 " seconds, peak_rss_mb, gpu_memory_mb, gpu_percent FROM stages"
+                 " seconds, peak_rss_mb, gpu_memory_mb, gpu_percent, made FROM stages"
                  " WHERE run = ? ORDER BY id",
                  run_id, [](const Statement& row) {
-                   return StoredStage{row.integer(0), text(row, 1),  text(row, 2),  text(row, 3),
-                                      text(row, 4),   text(row, 5),  text(row, 6),  row.number(7),
-                                      row.number(8),  row.number(9), row.number(10)};
+                   return StoredStage{
+                       row.integer(0), text(row, 1),   text(row, 2),
+                       text(row, 3),   text(row, 4),   text(row, 5),
+                       text(row, 6),   row.number(7),  row.number(8),
+                       row.number(9),  row.number(10), stage::marks_from_json(text(row, 11))};
                  });
 }
 

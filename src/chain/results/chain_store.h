@@ -42,6 +42,7 @@ struct StoredStage {
   double peak_rss_mb = 0;
   double gpu_memory_mb = 0;
   double gpu_percent = 0;
+  stage::FileMarks made;  // the files that it wrote
 };
 
 struct StoredRun {

@@ -6,17 +6,22 @@
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
-#include "base/markup.h"
+#include "pages/page.h"
 #include "timeline/analysis/analysis_report.h"
 
 namespace assay::timeline {
 namespace {
 
-// Colours of kinds of work and pipeline jobs.
+using nlohmann::json;
+
+constexpr int kPageVersion = 1;
+
+// Kinds of work and pipeline jobs, each of which has a colour.
 enum Colour : std::uint8_t { compute, communication, memory, forward, backward, weight, optimizer };
-constexpr std::array<const char*, 7> kColours{"#5b9bd5", "#d9534f", "#c9a227", "#7ec894",
-                                              "#ee8e00", "#8fb4e8", "#b07cc6"};
+constexpr std::array<const char*, 7> kKinds{"compute",  "communication", "memory",   "forward",
+                                            "backward", "weight",        "optimizer"};
 
 int colour_of(const Trace& trace, const Slice& slice) {
   const std::string_view category = trace.strings.text(slice.category);
@@ -28,19 +33,6 @@ int colour_of(const Trace& trace, const Slice& slice) {
   if (slice.kind == Kind::communication) return communication;
   if (slice.kind == Kind::memory) return memory;
   return -1;  // ranges on a GPU's stream are not work
-}
-
-// JSON that is safe within a <script>.
-std::string in_script(const std::string& document) {
-  std::string text;
-  for (const char c : document) {
-    if (c == '<' || c == '>' || c == '&') {
-      text += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      text += c;
-    }
-  }
-  return text;
 }
 
 // The rows of the drawing. A row's slices are a flat list of begin (relative to the previous
@@ -58,10 +50,19 @@ class Rows {
     for (auto& [track, row] : rows_) flush(row);
   }
 
-  nlohmann::json json() const {
-    nlohmann::json rows = nlohmann::json::array();
+  // By rank, then by label.
+  json by_rank() const {
+    std::vector<std::pair<const Track*, const Row*>> sorted;
     for (const auto& [track, row] : rows_) {
-      if (!row.flat.empty()) rows.push_back({{"l", trace_.tracks[track].label}, {"s", row.flat}});
+      if (!row.flat.empty()) sorted.emplace_back(&trace_.tracks[track], &row);
+    }
+    std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) {
+      return std::tuple(a.first->rank, a.first->label.size(), a.first->label) <
+             std::tuple(b.first->rank, b.first->label.size(), b.first->label);
+    });
+    json rows = json::array();
+    for (const auto& [track, row] : sorted) {
+      rows.push_back({{"l", track->label}, {"rank", track->rank}, {"s", row->flat}});
     }
     return rows;
   }
@@ -73,7 +74,7 @@ class Rows {
     std::vector<std::int64_t> flat;
     Nanos last = 0;
     std::size_t piece = 0;
-    std::array<Nanos, kColours.size()> of_piece{};
+    std::array<Nanos, kKinds.size()> of_piece{};
   };
 
   void add(const Slice& slice) {
@@ -144,134 +145,36 @@ Span span_of(const Analysis& analysis, const Trace& trace) {
   return span;
 }
 
-constexpr const char* kScript = R"js(
-const D = JSON.parse(document.getElementById('data').textContent);
-const c = document.getElementById('c'), t = document.getElementById('t'), g = c.getContext('2d');
-const H = 22, L = 210, T = 18;
-let from = 0, to = D.span, W = 0;
-for (const r of D.rows) {
-  const n = r.s.length / 4;
-  r.b = new Float64Array(n); r.e = new Float64Array(n); r.m = new Float64Array(n);
-  let at = 0, most = 0;
-  for (let i = 0; i < n; i++) {
-    at += r.s[4 * i]; r.b[i] = at; r.e[i] = at + r.s[4 * i + 1];
-    most = Math.max(most, r.e[i]); r.m[i] = most;
-  }
-}
-const first = (r, time) => {  // the first slice that may reach `time`: no earlier one ends behind it
-  let a = 0, b = r.m.length;
-  while (a < b) { const m = (a + b) >> 1; if (r.m[m] <= time) a = m + 1; else b = m; }
-  return a;
-};
-const show = ns => ns >= 1e6 ? (ns / 1e6).toFixed(3) + ' ms' : (ns / 1e3).toFixed(3) + ' us';
-function draw() {
-  const ratio = window.devicePixelRatio || 1;
-  W = Math.max(300, c.parentNode.clientWidth);
-  const height = T + D.rows.length * H + 4;
-  c.width = W * ratio; c.height = height * ratio; c.style.width = W + 'px'; c.style.height = height + 'px';
-  g.scale(ratio, ratio); g.clearRect(0, 0, W, height); g.font = '12px sans-serif';
-  const P = W - L, per = (to - from) / P;
-  D.rows.forEach((r, k) => {
-    const y = T + k * H;
-    g.fillStyle = '#000'; g.fillText(r.l, 2, y + 14, L - 6);
-    const sums = D.colours.map(() => new Float64Array(P + 1));
-    for (let i = first(r, from); i < r.b.length && r.b[i] < to; i++) {
-      const b = Math.max(r.b[i], from), e = Math.min(r.e[i], to), s = sums[r.s[4 * i + 2]];
-      const pb = (b - from) / per, pe = (e - from) / per;
-      if (pe <= pb) { continue; }
-      const last = Math.min(P, Math.ceil(pe));
-      for (let p = Math.floor(pb); p < last; p++) s[p] += Math.min(pe, p + 1) - Math.max(pb, p);
-    }
-    for (let p = 0; p < P; p++) {  // a pixel is filled as far as its time was
-      let bottom = y + 18;
-      for (let q = 0; q < sums.length; q++) {
-        const h = Math.min(1, sums[q][p]) * 18;
-        if (h <= 0) continue;
-        g.fillStyle = D.colours[q];
-        const top = Math.max(y, bottom - h);
-        g.fillRect(L + p, top, 1, bottom - top);
-        bottom = top;
-      }
-    }
-  });
-  g.strokeStyle = '#999'; g.fillStyle = '#000'; g.setLineDash([3, 3]);
-  for (const s of D.steps) {
-    const x = L + (s[1] - from) / per;
-    if (x < L || x > W) continue;
-    g.beginPath(); g.moveTo(x, 0); g.lineTo(x, height); g.stroke(); g.fillText('step ' + s[0], x + 3, 12);
-  }
-}
-const timeAt = x => from + (x - L) / (W - L) * (to - from);
-c.addEventListener('wheel', e => {
-  e.preventDefault();
-  const x = timeAt(e.offsetX), f = e.deltaY > 0 ? 1.25 : 0.8;
-  const width = Math.min(D.span, Math.max(100, (to - from) * f));
-  from = Math.min(Math.max(0, x - (x - from) * width / (to - from)), D.span - width);
-  to = from + width; draw();
-}, { passive: false });
-let held = null;
-c.addEventListener('mousedown', e => { held = [e.offsetX, from, to]; });
-window.addEventListener('mouseup', () => { held = null; });
-c.addEventListener('mousemove', e => {
-  if (held) {
-    const d = (held[0] - e.offsetX) / (W - L) * (held[2] - held[1]);
-    from = Math.min(Math.max(0, held[1] + d), D.span - (held[2] - held[1]));
-    to = from + (held[2] - held[1]); draw(); return;
-  }
-  const r = D.rows[Math.floor((e.offsetY - T) / H)], time = timeAt(e.offsetX);
-  let text = '';
-  if (r && e.offsetX > L) {
-    const slack = (to - from) / (W - L);
-    for (let i = first(r, time - slack); i < r.b.length && r.b[i] <= time + slack; i++) {
-      if (r.e[i] < time - slack) continue;
-      const name = r.s[4 * i + 3] < 0 ? D.kinds[r.s[4 * i + 2]] : D.names[r.s[4 * i + 3]];
-      text = name + ', ' + show(r.e[i] - r.b[i]) + ' from ' + show(r.b[i]) + ' on';
-    }
-  }
-  t.textContent = text || 'Wheel: zoom. Drag: pan. Double click: whole trace.';
-});
-c.addEventListener('dblclick', () => { from = 0; to = D.span; draw(); });
-window.addEventListener('resize', draw);
-draw();
-)js";
-
 }  // namespace
 
 std::string analysis_html(const Analysis& analysis, const Trace& trace, const std::string& tables,
                           const std::string& members) {
   const Span span = span_of(analysis, trace);
-  nlohmann::json data{{"span", 1}, {"rows", nlohmann::json::array()}};
-  std::string pieces;
+  json data{{"version", kPageVersion}, {"span", 1},
+            {"rows", json::array()},   {"names", json::array()},
+            {"steps", json::array()},  {"files", json::array()},
+            {"pieces_ns", 0}};
   if (span.begin < span.end) {
     const Rows rows(trace, span.begin, span.end);
-    data = {{"span", span.end - span.begin}, {"rows", rows.json()}, {"names", rows.names()}};
-    if (rows.in_pieces()) {
-      pieces = fmt::format(
-          "<p>The trace has more than {} slices: the drawing shows sums over intervals of {:.3f} "
-          "ms.</p>\n",
-          kMaxPageSlices,
-          static_cast<double>(span.end - span.begin) / 1e6 / static_cast<double>(kPagePieces));
-    }
+    data["span"] = span.end - span.begin;
+    data["rows"] = rows.by_rank();
+    data["names"] = rows.names();
+    if (rows.in_pieces()) data["pieces_ns"] = (span.end - span.begin) / Nanos{kPagePieces};
   }
-  data["colours"] = kColours;
-  data["kinds"] = {"compute",  "communication", "memory",   "forward",
-                   "backward", "weight",        "optimizer"};
-  data["steps"] = nlohmann::json::array();
+  data["kinds"] = kKinds;
   for (const Step& step : analysis.steps) {
-    data["steps"].push_back({step.number, step.begin - span.begin});
+    data["steps"].push_back({step.number, step.begin - span.begin, step.end - span.begin});
   }
-  return fmt::format(
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>assay "
-      "timeline</title>\n<style>body{{font-family:sans-serif;margin:1em}}pre{{overflow-x:auto}}"
-      "canvas{{cursor:grab}}#t{{height:1.4em;overflow:hidden}}</style></head><body>\n"
-      "<h1>Timeline</h1>\n<div><canvas id=\"c\"></canvas></div>\n"
-      "<div id=\"t\">Wheel: zoom. Drag: pan. Double click: whole trace.</div>\n{}<pre>{}</pre>\n"
-      "<script type=\"application/json\" id=\"data\">{}</script>\n"
-      "<script type=\"application/json\" id=\"analysis\">{}</script>\n<script>{}</script>\n"
-      "</body></html>\n",
-      pieces, escape_markup(analysis_table(analysis) + tables),
-      in_script(data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)),
-      in_script(analysis_json(analysis, members)), kScript);
+  for (const FileReport& file : trace.files) data["files"].push_back(file.path);
+  data["report"] = analysis_table(analysis) + tables;
+  const std::string text = data.dump(-1, ' ', false, json::error_handler_t::replace);
+  // Only packing may fail.
+  return pages::whole_page({.kind = pages::Kind::timeline,
+                            .title = "assay timeline",
+                            .data = text,
+                            .packed = false,
+                            .open = analysis_json(analysis, members)})
+      .value_or("");
 }
 
 }  // namespace assay::timeline

@@ -183,7 +183,7 @@ TEST_F(LocalCampaign, NamesEachEndAndWritesItInAllFormats) {
   for (const auto& model : report.at("models")) {
     const std::string log = model.at("log");
     EXPECT_TRUE(fs::exists(path() / "night" / log)) << log;
-    EXPECT_THAT(page, HasSubstr("<a href=\"" + log + "\">"));
+    EXPECT_THAT(page, HasSubstr("\"log\":\"" + log + "\""));
   }
   EXPECT_TRUE(fs::exists(path() / "night/models/good/lite_train_lite_infer/chain.db"));
 }

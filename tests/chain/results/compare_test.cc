@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "chain/results/npy.h"
@@ -439,7 +440,14 @@ TEST(CompareVerb, AnImagesNameIsAWholeName) {
   EXPECT_THAT(found.at("1.jpg"), ElementsAre(1, 2));
 }
 
-TEST(ReportVerb, WritesAPageWithPlots) {
+// The data of a page.
+nlohmann::json page_data(const std::string& page) {
+  const std::string mark = "id=\"data\">";
+  const std::size_t at = page.find(mark) + mark.size();
+  return nlohmann::json::parse(page.substr(at, page.find("</script>", at) - at));
+}
+
+TEST(ReportVerb, WritesAPageWithCurves) {
   std::string page;
   for (const char* length : {"1.3", "6", "30"}) {  // long enough for more than one sample
     const Project project(
@@ -451,13 +459,29 @@ TEST(ReportVerb, WritesAPageWithPlots) {
         run_cli(project.path(), {"report", "r.db", "-o", "page.html", "--budget", "1"});
     EXPECT_EQ(result.code, 0) << result.out;
     page = slurp(project.path() / "page.html");
-    if (page.find(">memory (MB)<") != std::string::npos) break;
+    if (page.find("\"rss_mb\":[") != std::string::npos) break;
   }
-  EXPECT_THAT(page, HasSubstr("loss: 5 to 9, 2 values"));
-  EXPECT_THAT(page, HasSubstr("exit code 1"));
-  EXPECT_THAT(page, HasSubstr(">memory (MB)<"));
-  EXPECT_THAT(page, HasSubstr("over budget<"));
-  EXPECT_THAT(page, HasSubstr("<polyline"));
+  const nlohmann::json data = page_data(page);
+  EXPECT_EQ(data.at("exit_code"), 1);
+  EXPECT_EQ(data.at("budget"), 1.0);
+  const nlohmann::json& train = data.at("stages").at(0);
+  EXPECT_EQ(train.at("readings").at("loss"), nlohmann::json({9.0, 5.0}));
+  EXPECT_GT(train.at("readings").at("rss_mb").size(), 1U);
+  EXPECT_THAT(train.at("tail"), HasSubstr("loss: 5"));
+  EXPECT_THAT(train.at("files").dump(), HasSubstr("last.w"));
+  EXPECT_EQ(data.at("stages").at(1).at("state"), "failed");
+}
+
+// What passed last stands beside a run, so that a change shows.
+TEST(ReportVerb, ComparesWithTheLastRunThatPassed) {
+  const Project project({.train = "make=last.w \"say=loss: 9, ips: 1\""});
+  const auto report = [&] {
+    project.run({"--store", "r.db"});
+    run_cli(project.path(), {"report", "r.db", "-o", "page.html"});
+    return page_data(slurp(project.path() / "page.html"));
+  };
+  EXPECT_FALSE(report().contains("before"));
+  EXPECT_EQ(report().at("stages").at(0).at("before").at("loss"), nlohmann::json({9.0}));
 }
 
 }  // namespace

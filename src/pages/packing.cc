@@ -1,10 +1,10 @@
-#include "serve/packing.h"
+#include "pages/packing.h"
 
 #include <zlib.h>
 
 #include <cstdint>
 
-namespace assay {
+namespace assay::pages {
 namespace {
 
 constexpr int kLevel = 6;
@@ -52,4 +52,4 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
-}  // namespace assay
+}  // namespace assay::pages

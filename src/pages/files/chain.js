@@ -1,0 +1,192 @@
+// The page of one chain (its stages and curves), or of a campaign (models × stages).
+import { at, chips, clock, code, duration, el, empty, facts, fill, helpButton, inside, mark, number, percent, search,
+  state, t, tiles, views } from './kit.js';
+import { Table, counted, plainTable } from './table.js';
+import { lines } from './charts.js';
+
+const RELOAD_MS = 5000, ERROR = /error|exception|traceback|fatal|abort|segfault|killed|assert|errno|cannot|can't/i;
+const CURVES = [['loss', 'Loss'], ['eval_loss', 'Loss of the evaluation'], ['accuracy', 'Accuracy'],
+  ['ips', 'Samples per second'],
+  ['batch_cost', 'Seconds per batch'], ['reader_cost', 'Seconds of the reader per batch'], ['rss_mb', 'Memory, MB'],
+  ['gpu_memory_mb', 'GPU memory by the log, MB'], ['gpu_used_mb', 'GPU memory, MB']];
+const NOT_FROM_ZERO = ['loss', 'eval_loss', 'accuracy'];  // an axis from zero would hide their change
+let chain = null;
+
+const kindOf = s => ({ passed: 'pass', unfinished: 'accent', running: 'accent', blocked: 'none', skipped: 'none',
+  not_run: 'none' }[s] || 'fail');
+const RUNNING = '▶';
+const stateMark = s => (kindOf(s) === 'accent' ? el('span', { class: 'accent' },
+  `${RUNNING} ${t(s)}`) : mark(kindOf(s), t(s)));
+const shortName = s => s.name.split('/').at(-1);
+const count = (list, wanted) => list.filter(wanted).length;
+
+function header({ where, verdict, line, numbers }) {
+  fill(at('head'), el('div', { class: 'bar-top' }, el('span', null, where), helpButton()), el('h1', null, verdict),
+    el('p', { class: 'soft' }, line), tiles(numbers));
+  document.title = `${at('head').querySelector('h1').textContent} · ${where}`;
+}
+
+// A table with filters above it.
+function listed(filters, rows, table) {
+  const typing = document.activeElement?.matches?.('[data-search]');
+  fill(at('main'), el('div', { class: 'filters' }, filters, el('span', { class: 'count', role: 'status' },
+    counted(rows.length))), table.element);
+  if (typing) {
+    const field = at('main').querySelector('[data-search]');
+    field.focus();
+    field.setSelectionRange(field.value.length, field.value.length);
+  }
+  table.show(rows);
+}
+
+// ---- one chain ----
+
+function curves(stage) {
+  const other = Object.keys(stage.readings).filter(name => /loss/.test(name)
+    && !CURVES.some(([n]) => n === name)).map(n => [n, n]);
+  const points = values => (values || []).map((v, i) => [i + 1, v === null ? NaN : v]);
+  return [...CURVES, ...other].filter(([name]) => stage.readings[name]).map(([name, title]) => {
+    const before = stage.before?.[name], known = (before || []).filter(Number.isFinite);
+    const speed = ['ips', 'batch_cost'].includes(name) && known.length > 2;
+    return lines({ title: `${t(title)} · ${shortName(stage)}`, zero: !NOT_FROM_ZERO.includes(name)
+      && !/loss/.test(name), x: { label: t('reading') }, y: {},
+      band: speed ? [known.reduce((a, b) => Math.min(a, b)), known.reduce((a, b) => Math.max(a, b))] : undefined,
+      series: [...(before ? [{ name: t('last run that passed'), kind: 'known', points: points(before) }] : []),
+        { name: t('this run'), kind: 'accent', points: points(stage.readings[name]) }] });
+  });
+}
+
+const MB = bytes => (bytes >= 1e6 ? `${number(+(bytes / 1e6).toFixed(1))} MB` : `${number(bytes)} B`);
+
+function openStage(s) {
+  return [s.detail && el('p', { class: s.state === 'passed' ? null : 'fail' }, s.detail), code(t('Command'), s.command),
+    s.tail && code(t('End of the log'), s.tail.trimEnd(), s.state === 'passed' ? null : ERROR),
+      s.log && facts([[t('Log'), s.log]]),
+    el('div', { class: 'split' },
+      el('div', null, el('h2', { class: 'minor' }, t('Resources')),
+        facts([[t('Time'), duration(s.seconds)], s.rss_mb > 0 && [t('Peak memory'),
+        `${number(Math.round(s.rss_mb))} MB`],
+        s.gpu_mb > 0 && [t('Peak GPU memory'), `${number(Math.round(s.gpu_mb))} MB`], s.gpu_percent > 0
+          && [t('GPU use'), `${Math.round(s.gpu_percent)}%`]].filter(Boolean)),
+      Object.keys(s.autolog).length > 0 && [el('h2', { class: 'minor' }, 'AutoLog'), facts(Object.entries(s.autolog))]),
+      s.files.length > 0 && el('div', null, el('h2', { class: 'minor' }, t('Files that it wrote')),
+        facts(s.files.map(([path, size]) => [MB(size), path])))),
+    s.nodes.length > 0 && plainTable([t('Machine'), t('Device'), t('Framework'), t('Batch'), t('State'), 'ips'],
+      s.nodes, [5]), el('div', { class: 'split' }, curves(s))];
+}
+
+function oneChain() {
+  const live = chain.exit_code < 0, seconds = chain.stages.reduce((n, s) => n + s.seconds, 0),
+    failed = chain.stages.filter(s => kindOf(s.state) === 'fail');
+  const passed = count(chain.stages, s => s.state === 'passed'), memory = chain.stages.reduce((m, s) => Math.max(m,
+    s.rss_mb), 0), now = chain.stages.find(s => s.state === 'unfinished');
+  const over = seconds > chain.budget;
+  header({ where: `assay · ${chain.model} · ${chain.mode}`,
+    verdict: [failed.length > 0 && mark('fail', `${number(failed.length)} ${t('failed')}`), passed > 0 && mark('pass',
+      t('{} of {} stages passed', passed, chain.stages.length)),
+      !chain.stages.length && mark('none', t('No stage has run')), live && now && el('span', { class: 'accent' },
+        `${RUNNING} ${shortName(now)}`)],
+    line: [chain.file, clock(Date.parse(chain.started)), live ? t('not finished') : t('exit code {}', chain.exit_code),
+      chain.before && t('compared with the run of {}', clock(Date.parse(chain.before)))].filter(Boolean).join(' · '),
+    numbers: [[t('Time'), duration(seconds)], [t('Of the budget'), el('span', { class: over && 'fail' },
+      percent(seconds, chain.budget)), over ? t('over budget') : t('of {}', duration(chain.budget))],
+      memory > 0 && [t('Peak memory'), `${number(Math.round(memory))} MB`]] });
+  const drawn = chain.stages.filter(s => curves(s).length);
+  const view = views([['stages', t('Stages'), chain.stages.length], drawn.length
+    && ['curves', t('Curves')]].filter(Boolean));
+  if (view === 'curves') {
+    Table.shown = null;
+    return fill(at('main'), el('div', { class: 'split' }, drawn.flatMap(curves)));
+  }
+  const change = s => (s.seconds_before > 0 && s.seconds > 0
+    ? `${s.seconds >= s.seconds_before ? '+' : '−'}${Math.abs(100 * (s.seconds / s.seconds_before - 1)).toFixed(0)}%` : '');
+  const columns = [{ key: 'name', title: t('Stage'), value: s => s.name, cell: s => el('span', null,
+    mark(kindOf(s.state)), ' ', shortName(s), el('span', { class: 'soft wide' },
+    `  ${s.name.slice(0, -shortName(s).length - 1)}`), el('span', { class: 'under' },
+    `${t(s.state)} · ${duration(s.seconds)}`)) },
+    { key: 'state', title: t('State'), wide: true, width: '136px', value: s => s.state, cell: s => stateMark(s.state) },
+    { key: 'seconds', title: t('Seconds'), number: true, wide: true, width: '96px', value: s => s.seconds,
+      cell: s => s.seconds.toFixed(1) },
+    chain.before && { key: 'change', title: t('Change'), number: true, wide: true, width: '88px',
+      value: s => s.seconds / (s.seconds_before || Infinity), cell: change },
+    { key: 'memory', title: 'MB', number: true, wide: true, width: '88px', value: s => s.rss_mb,
+      cell: s => (s.rss_mb > 0 ? number(Math.round(s.rss_mb)) : '') },
+    { key: 'detail', title: t('Detail'), wide: true, width: '36%', cell: s => s.detail }].filter(Boolean);
+  const wanted = state.get('state'), states = [...new Set(chain.stages.map(s => s.state))];
+  listed([chips('state', states.length > 1
+    ? states.map(s => [s, stateMark(s), ` ${count(chain.stages, x => x.state === s)}`]) : [])],
+    chain.stages.filter(s => !wanted || s.state === wanted), new Table({ label: t('Stages'), columns, id: s => s.name,
+      open: openStage, none: [t('No stage has run'), ''] }));
+}
+
+// ---- a campaign ----
+
+function cell(model, kind) {
+  const all = model.stages.filter(s => s.kind === kind), bad = all.filter(s => s.state !== 'passed');
+  if (!all.length) return '';
+  const worst = bad.find(s => s.state !== 'blocked') || bad[0];
+  const shown = mark(worst ? kindOf(worst.state) : 'pass', all.length > 1
+    ? `${all.length - bad.length}/${all.length}` : '');
+  shown.title = worst ? `${worst.name}: ${worst.state}${worst.detail ? `: ${worst.detail}` : ''}` : t('passed');
+  return shown;
+}
+
+function openModel(model) {
+  const page = model.log.replace(/[^/]*$/, '');
+  return [model.detail && el('p', { class: 'fail' }, model.detail),
+    ...chain.failures.filter(f => f.model === model.model).map(f => el('p', null, mark(f.known ? 'known' : 'new',
+      f.known ? t('known') : t('new')), ` ${[f.stage, f.state, f.detail, f.reason].filter(Boolean).join(' · ')}`)),
+    plainTable([t('Stage'), t('State'), t('Seconds'), t('Detail')], model.stages.map(s => [s.name, stateMark(s.state),
+      s.seconds.toFixed(1), s.detail]), [2]),
+    facts([[t('Log'), el('a', { href: encodeURI(model.log) }, model.log)],
+      [t('Folder'), el('a', { href: encodeURI(page) || '.' }, page || '.')], model.host && [t('Host'), model.host],
+      [t('Tries'), model.tries]].filter(Boolean))];
+}
+
+function campaign() {
+  const fresh = chain.failures.filter(f => !f.known), known = chain.failures.length - fresh.length,
+    passed = count(chain.models, m => m.state === 'passed');
+  header({ where: `assay · ${chain.name}`, verdict: [['new', fresh.length, 'new'], ['known', known, 'known'],
+    ['pass', chain.fixed.length, 'fixed']].map(([kind, n, word]) => mark(n ? kind : `${kind} soft`,
+    `${number(n)} ${t(word)}`)).concat(mark('pass', t('{} of {} models passed', number(passed),
+    number(chain.models.length)))),
+    line: [chain.summary, chain.interrupted && t('interrupted')].filter(Boolean).join(' · '),
+    numbers: [[t('Models'), number(chain.models.length)],
+      [t('Stages'), number(chain.models.reduce((n, m) => n + m.stages.length, 0))],
+      [t('Time'), duration(chain.models.reduce((n, m) => n + m.seconds, 0))]] });
+  const view = views([['models', t('Models'), chain.models.length], ['failures', t('Failures'),
+    chain.failures.length]]);
+  const wanted = state.get('q').toLowerCase(), only = state.get('state');
+  if (view === 'failures') {
+    Table.shown = null;
+    const rows = [...fresh.map(f => ['new', f]), ...chain.failures.filter(f => f.known).map(f => ['known', f]),
+      ...chain.fixed.map(f => ['fixed', f])];
+    return fill(at('main'), rows.length ? plainTable([t('State'), t('Model'), t('Stage'), t('How'), t('Reason')],
+      rows.map(([k, f]) => [mark(k === 'fixed' ? 'pass' : k, t(k)), f.model, f.stage,
+      [f.state, f.detail].filter(Boolean).join(': '), f.reason]))
+      : empty(t('No failure'), ''));
+  }
+  const columns = [{ key: 'model', title: t('Model'), value: m => m.model, cell: m => el('span', null,
+    mark(kindOf(m.state)), ' ', m.model, el('span', { class: 'under' },
+    [m.state, m.detail].filter(Boolean).join(' · '))) },
+    ...chain.kinds.map(k => ({ key: `kind ${k}`, title: k, wide: true, width: '96px', cell: m => cell(m, k) })),
+    { key: 'state', title: t('Result'), wide: true, width: '112px', value: m => m.state,
+      cell: m => stateMark(m.state) },
+    { key: 'seconds', title: t('Seconds'), number: true, wide: true, width: '88px', value: m => m.seconds,
+      cell: m => m.seconds.toFixed(1) }];
+  const rows = chain.models.filter(m => (!wanted || `${m.model} ${m.detail} ${m.host}`.toLowerCase().includes(wanted))
+    && (!only || m.state === only));
+  const states = [...new Set(chain.models.map(m => m.state))];
+  listed([search('q', t('Model')), chips('state', states.length > 1
+    ? states.map(s => [s, stateMark(s), ` ${number(count(chain.models, m => m.state === s))}`]) : [])],
+    [...rows.filter(m => m.state !== 'passed'), ...rows.filter(m => m.state === 'passed')],
+      new Table({ label: t('Models by stage'), columns, id: m => m.model, open: openModel }));
+}
+
+const show = () => (chain.models ? campaign() : oneChain());
+addEventListener('hashchange', show);
+inside(at('data')).then(data => {
+  chain = data;
+  show();
+  if (chain.exit_code < 0) setTimeout(() => location.reload(), RELOAD_MS);
+});

@@ -1,0 +1,152 @@
+"""The page of `assay timeline analyze`, in a real Chromium."""
+
+import json
+import pathlib
+import subprocess
+
+import pytest
+from looks import check_looks, chromium_page
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ASSAY = ROOT / "build" / "release" / "bin" / "assay"
+EVIL = "<img src=x onerror=alert(1)>"
+
+
+def kernel(name, begin, took, rank, stream=7):
+    where = {"device": rank, "stream": stream, "correlation": begin}
+    return {
+        "ph": "X",
+        "cat": "kernel",
+        "name": name,
+        "ts": begin,
+        "dur": took,
+        "pid": rank,
+        "tid": stream,
+        "args": where,
+    }
+
+
+def trace_of(rank, slow_step=None):
+    """A trace of PyTorch's profiler: five steps of 1,000 µs, in each a kernel and an all-reduce."""
+    events, at = [], 0
+    for step in range(5):
+        length = 2000 if step == slow_step else 1000
+        events.append(
+            {
+                "ph": "X",
+                "cat": "user_annotation",
+                "name": f"ProfilerStep#{step}",
+                "ts": at,
+                "dur": length,
+                "pid": 99,
+                "tid": 1,
+            }
+        )
+        events.append(kernel(f"gemm {EVIL}", at + 10, length // 2, rank))
+        events.append(kernel("ncclDevKernel_AllReduce", at + 20 + length // 2, 200, rank, 20))
+        at += length
+    return {"traceEvents": events, "distributedInfo": {"rank": rank, "world_size": 2}}
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    if not ASSAY.exists():
+        pytest.skip("assay is not built: make build")
+    folder = tmp_path_factory.mktemp("timeline")
+    for rank in range(2):
+        (folder / f"rank{rank}.json").write_text(json.dumps(trace_of(rank, slow_step=3)))
+    command = [ASSAY, "timeline", "analyze", *sorted(folder.glob("rank*.json")), "--format=html"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    (folder / "page.html").write_text(done.stdout)
+    return folder / "page.html"
+
+
+@pytest.fixture
+def page(file):
+    with chromium_page() as opened:
+        opened.goto(file.as_uri())
+        opened.locator("canvas").first.wait_for()
+        yield opened
+
+
+def view(page, name):
+    page.evaluate("name => { location.hash = `view=${name}`; }", name)
+    page.wait_for_timeout(100)
+
+
+def test_answers_come_first_and_lead_to_their_place(page):
+    answer = page.locator(".answers li", has_text="1 of 5 steps")
+    assert "step 3" in answer.inner_text()
+    answer.get_by_role("link", name="step 3").click()
+    page.wait_for_timeout(200)
+    # Steps 0 to 2 take 3 ms; the slow one begins there.
+    assert page.evaluate("[view.from, view.to]") == [2_990_000, 4_990_000] or page.evaluate(
+        "Math.abs(view.from - 3e6) < 2e4 && Math.abs(view.to - 5e6) < 2e4"
+    )
+
+
+def test_keys_and_mouse_zoom_and_move(page):
+    page.locator(".drawing").focus()
+    whole = page.evaluate("view.to - view.from")
+    page.keyboard.press("+")
+    zoomed = page.evaluate("view.to - view.from")
+    assert zoomed < whole and "from=" in page.evaluate("location.hash")
+    begin = page.evaluate("view.from")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("view.from") > begin
+    address = page.evaluate("location.href")
+    shown = page.evaluate("[view.from, view.to]")
+    page.goto("about:blank")
+    page.goto(address)
+    page.locator("canvas").first.wait_for()
+    assert page.evaluate("[view.from, view.to].map(Math.round)") == [round(v) for v in shown]
+    page.locator(".drawing").focus()
+    page.keyboard.press("0")
+    assert page.evaluate("view.to - view.from") == whole
+    # A marked time shows its sums: all kernels of the whole trace.
+    box = page.locator("canvas").last.bounding_box()
+    page.keyboard.down("Shift")
+    page.mouse.move(box["x"] + 190, box["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] - 1, box["y"] + 60)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    page.wait_for_timeout(200)
+    assert "communication 2 ms" in page.locator(".sums").inner_text()  # 2 ranks × 5 × 200 µs
+
+
+def test_kernels_sort_and_names_stay_text(page):
+    view(page, "kernels")
+    first = page.locator("main tr[aria-rowindex='2']")
+    assert EVIL in first.inner_text()
+    assert page.locator("img").count() == 0
+    page.get_by_role("button", name="Calls").click()
+    assert page.locator("th[aria-sort=descending]").inner_text().startswith("Calls")
+    first.get_by_role("button").click()
+    assert f"gemm {EVIL}" in page.locator(".detail pre").inner_text()
+    assert not page.problems
+
+
+def test_every_view_is_accessible_and_fits_a_phone(page, file):
+    for width, scheme in ((1400, "light"), (390, "dark")):
+        page.set_viewport_size({"width": width, "height": 844})
+        page.emulate_media(color_scheme=scheme)
+        page.goto(file.as_uri())
+        page.locator("canvas").first.wait_for()
+        for name in ("timeline", "ranks", "steps", "kernels", "report"):
+            view(page, name)
+            check_looks(page, f"{name} {width}")
+
+
+def test_a_trace_without_gpu_work_says_so(tmp_path):
+    if not ASSAY.exists():
+        pytest.skip("assay is not built: make build")
+    (tmp_path / "empty.json").write_text(json.dumps({"traceEvents": []}))
+    command = [ASSAY, "timeline", "analyze", tmp_path / "empty.json", "--format=html"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    (tmp_path / "page.html").write_text(done.stdout)
+    with chromium_page() as page:
+        page.goto((tmp_path / "page.html").as_uri())
+        page.get_by_text("No GPU work to draw").wait_for()
+        check_looks(page, "empty")
