@@ -22,6 +22,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from assay import own_tables
+
 CACHE_VERSION = 1
 JUST_WRITTEN = 1_000_000_000  # ns; a file so young may change again without another time stamp
 SKIPPED_FOLDERS = {"__pycache__", "include"}
@@ -50,6 +52,8 @@ def build(framework: Any) -> str:
     parts.append(f"{sys.implementation.name} {'.'.join(map(str, sys.version_info[:3]))}")
     if cuda := _cuda(module):
         parts.append(f"CUDA {cuda}")
+    if own := own_tables.identity():
+        parts.append(f"own tables {own}")
     parts += sorted(
         f"{name}={value}"
         for name, value in os.environ.items()

@@ -15,6 +15,8 @@ from assay.inputs import GIANT, LARGE_INPUT, CaseInputs, refers
 from assay.laws import Law
 from assay.layers import LAYER
 from assay.names import callable_name, public_name
+from assay.operators import ROOT as OPERATORS
+from assay.operators import check_arguments, custom_name
 from assay.regimes import Inputs, bar_of, equalities_of, skip_of, specs_in
 from assay.registry import REGISTRY, Api
 from assay.results import flatten
@@ -22,6 +24,7 @@ from assay.shared import UPSTREAM
 from assay.wire import (
     CODES,
     DIFFERENTIABLE,
+    NO_KERNEL,
     SKIPPED,
     STAGES,
     UNSUPPORTED,
@@ -39,7 +42,7 @@ MOST_LEAVES = 1 << 14  # in a result
 
 _UNDIFFERENTIABLE = re.compile(
     r"not differentiable with respect to argument '(\w+)'|derivative for .* is not implemented"
-    r"|(?:does not|don't) support automatic differentiation"
+    r"|(?:does not|don't) support automatic differentiation|no autograd formula was registered"
 )
 
 
@@ -89,13 +92,28 @@ class Functions:
             raise Stop(
                 UNSUPPORTED, f"{api}: this lane runs {self.framework.name}; --test-lane chooses another"
             )
-        public_name(api)
+        if custom_name(api):
+            return self._custom(api, entry)
+        public_name(api, known=entry is not None)
         if entry is None:
             callable_name(api)
         try:
             return self.framework.resolve(api)
         except AttributeError:
             refuse(missing(self.framework, api, REGISTRY))
+
+    def _custom(self, api: str, entry: Api | None) -> Callable[..., Any]:
+        """A custom operator. Raises Stop if the build has none of this name, or the tables have no
+        reference for it."""
+        found = self.framework.custom_operator(custom_name(api))
+        if found is None:
+            raise Stop(NO_KERNEL, f"this build has no custom operator {custom_name(api)}: {_LOAD}")
+        if entry is None:
+            raise Stop(UNSUPPORTED, f"no reference is registered for {api}: --apis names a folder with one")
+        return found
+
+
+_LOAD = "`modules` of assay.toml imports the module that registers it"
 
 
 class Call(CaseInputs):
@@ -143,6 +161,8 @@ class Call(CaseInputs):
             raise Stop(SKIPPED, entry.skip)
         if (job.construction is not None) != bool(entry is not None and entry.kind):
             refuse(f"{job.api}: write a layer as API(…)(…), and a function as API(…)")
+        if entry is not None and job.api.startswith(OPERATORS):
+            check_arguments(entry, job.args, job.kwargs)
         self._name_arguments()
         if entry is not None and self.refers and (reason := ignored_by(entry, self.named)):
             raise Stop(UNSUPPORTED, reason)
@@ -255,11 +275,13 @@ class Call(CaseInputs):
 
     def _updated(self, args: list[Any], kwargs: Any) -> list[tuple[str, Any]]:
         """The arguments that the API promises to change, with their values after the call."""
-        given = self._given(args, kwargs)
+        given, framework = self._given(args, kwargs), self.framework
+        changed = {name: given[name] for name in self._updates() if name in given}
+        parts = flatten(changed, "", framework.tensor_type, framework.sparse_parts)
         return [
-            (f".{name} afterwards", self.framework.constant(given[name]))
-            for name in self._updates()
-            if isinstance(given.get(name), self.framework.tensor_type)
+            (f"{path} afterwards", framework.constant(value))
+            for path, value in parts
+            if isinstance(value, framework.tensor_type)
         ]
 
     def _note_overwritten(self) -> None:

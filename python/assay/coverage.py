@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from assay.accommodated import write
+from assay.operators import ROOT
 from assay.registry import load_all
 
 NAMESPACES = (
@@ -55,31 +56,10 @@ NO_FUNCTIONS = {
 }
 
 LEFT_OUT = {
-    "needs another device": "paddle.Tensor.cuda paddle.Tensor.pin_memory",
-    "GPU-only kernel whose computation is undocumented": """
-        paddle.incubate.nn.functional.cal_aux_loss
-        paddle.incubate.nn.functional.build_src_rank_and_local_expert_id
-        paddle.incubate.nn.functional.expand_modality_expert_id
-        paddle.incubate.nn.functional.moe_gate_dispatch
-        paddle.incubate.nn.functional.moe_gate_dispatch_permute
-        paddle.incubate.nn.functional.moe_gate_dispatch_partial_nosoftmaxtopk
-        paddle.incubate.nn.functional.moe_gate_dispatch_and_quant
-        paddle.incubate.nn.functional.cross_entropy_with_softmax_bwd_w_downcast
-        paddle.incubate.nn.functional.embedding_grad_add_to_""",
-    "GPU-only float8 kernel with scales: the reference cannot be checked on a CPU": """
-        paddle.linalg.fp8_fp8_half_gemm_fused paddle.incubate.nn.functional.fp8_gemm_blockwise
-        paddle.incubate.nn.functional.fp8_quant_blockwise paddle.incubate.nn.functional.fused_act_dequant
-        paddle.incubate.nn.functional.fused_stack_transpose_quant
-        paddle.incubate.nn.functional.fused_transpose_split_quant
-        paddle.incubate.nn.functional.fused_transpose_wlch_split_quant
-        paddle.incubate.nn.functional.fused_weighted_swiglu_act_quant
-        paddle.nn.functional.moe_permute paddle.nn.functional.moe_unpermute""",
     "a whole network, whose parts are tested": """
         paddle.incubate.nn.functional.fused_multi_transformer paddle.nn.Transformer""",
-    "GPU-only half-precision kernel: the reference cannot be checked on a CPU": """
-        paddle.nn.functional.flash_attention_v3_varlen paddle.nn.functional.flash_attn_qkvpacked
-        paddle.nn.functional.flash_attn_varlen_qkvpacked
-        paddle.incubate.nn.functional.fused_swiglu_weighted_bwd""",
+    "GPU-only kernel whose order of rows and padding are undocumented": """
+        paddle.incubate.nn.functional.moe_gate_dispatch_partial_nosoftmaxtopk""",
     "the order of the weights depends on the device's kernels": """
         paddle.nn.quant.llm_int8_linear paddle.nn.quant.weight_dequantize""",
     "a random walk of several steps": "paddle.incubate.graph_khop_sampler",
@@ -150,7 +130,8 @@ def share(row: Row) -> str:
 
 def page(paddle: Any) -> str:
     """The text of the coverage page, in Markdown."""
-    table = rows(paddle, load_all())
+    known = load_all()
+    table = rows(paddle, known)
     functions = [row for row in table if row.namespace not in CLASSES]
     total = Row("all functions", *(sum((list(row[part]) for row in functions), []) for part in range(1, 5)))
     lines = [
@@ -178,7 +159,14 @@ def page(paddle: Any) -> str:
             names = sorted(name for name in shown if why.get(name, "without a reason") == reason)
             if names:
                 lines.append(f"- {reason}: {', '.join(f'`{name}`' for name in names)}")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *operators(known)]) + "\n"
+
+
+def operators(known: Iterable[str]) -> list[str]:
+    """The lines about the operators of paddle._C_ops that have a reference."""
+    names = sorted(name.removeprefix(ROOT) for name in known if name.startswith(ROOT))
+    listed_names = ", ".join(f"`{name}`" for name in names)
+    return ["", "## Operators", "", f"{len(names)} operators of `paddle._C_ops`: {listed_names}"]
 
 
 if __name__ == "__main__":

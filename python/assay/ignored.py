@@ -14,7 +14,9 @@ from typing import Any
 # Parameters that change no value in any API, by reason.
 _INERT_BY_REASON = {
     "it is a label": "name self",
-    "it says where the result is stored": "out inplace in_place device place pin_memory blocking copy",
+    "it says where the result is stored": (
+        "out inplace in_place device device_id place pin_memory blocking copy"
+    ),
     "it concerns gradients of other tensors": "requires_grad stop_gradient",
     "the result has the same values": (
         "sparse is_sparse numeric_stable_mode niter assume_unique use_multi_tensor bitwise.is_arithmetic "
@@ -29,12 +31,16 @@ _INERT_BY_REASON = {
         "fused.batch_size detection.x fused_attention.cum_offsets fused_attention.padding_offsets "
         "fused_attention.cu_seqlens_q fused_attention.cu_seqlens_k fused_attention.seq_lens_this_time "
         "fused_attention.seq_lens_encoder fused_attention.seq_lens fused_attention.max_seq_len "
-        "fused_attention.max_enc_len_this_time fused_attention.max_dec_len_this_time fused_attention.seq_len "
-        "more.edge_weight methods.ps"
+        "fused_attention.max_enc_len_this_time fused_attention.max_seqlen_q fused_attention.max_seqlen_k "
+        "fused_attention.varlen_padded moe.using_ue8m0_scale moe.expert_num_global_tensor "
+        "fused_attention.max_dec_len_this_time fused_attention.seq_len "
+        "more.edge_weight methods.ps shape.target_shape"
     ),
     "rotation angles are 0": "fused_attention.rotary_tensor fused_attention.rope_emb "
     "fused_attention.rope_theta fused_attention.use_neox_style fused_attention.use_neox_rotary_style "
     "fused_attention.rotary_emb_dims",
+    "the kernel sums in another order": "fused_attention.num_splits fused_attention.pack_gqa "
+    "fused_attention.sm_margin moe.using_mix_precision",
     "all parameters of a layer are filled": "weight_attr init moving_mean_name moving_variance_name",
     "distributions do not depend on the seed": "seed generator fixed_seed_offset rng_name topp_seed",
     "buffers have no effect on values": (
@@ -42,6 +48,10 @@ _INERT_BY_REASON = {
     ),
     "optimizers get one parameter": "parameters",
     "the loss has one rank": "ring_id",
+    "a master copy of the parameter says so": "kernels.multi_precision",
+    "the call overwrites it": "kernels.output",
+    "gradients are dense": "kernels.lazy_mode kernels.min_row_size_to_use_multithread",
+    "the axes that are given say so": "reduction.reduce_all",
 }
 # By parameter, or by FAMILY.PARAMETER.
 INERT = {name: reason for reason, names in _INERT_BY_REASON.items() for name in names.split()}

@@ -33,8 +33,16 @@ def check_name(api: str) -> None:
     from assay.names import callable_name, public_name
     from assay.registry import load_all
 
-    public_name(api)
-    if api not in load_all():
+    if api.startswith("torch."):
+        import torch
+
+        from assay.torch_cases.names import function_of
+
+        function_of(torch, api)
+        return
+    known = api in load_all()
+    public_name(api, known)
+    if not known:
         callable_name(api)
 
 

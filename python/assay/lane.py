@@ -12,6 +12,7 @@ from assay.dump import Dump
 from assay.frameworks import Framework
 from assay.handover import HandOver
 from assay.inputs import GIANT, LARGE_INPUT, is_large
+from assay.operators import spelled
 from assay.orphans import Leaks
 from assay.regimes import USUAL, specs_in
 from assay.sanitizer import Sanitizer
@@ -64,7 +65,7 @@ class Lane:
             if not job:  # the slot only wants lent memory back
                 large = False
                 continue
-            case = Job(*job)
+            case = spelled(Job(*job))
             elements = self._run(case)
             self.leaks.look(case.api)
             # A timed case keeps its memory from turn to turn.

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from assay import reference
+from assay import own_tables, reference
 from assay.accommodations import Accommodation
 from assay.layers import LAYER, Made
 from assay.rules import AnyRule
@@ -86,6 +86,7 @@ class Registry(dict[str, Api]):
         self._likenesses: list[tuple[str, str]] = []
         self._reasons: list[tuple[str, str]] = []
         self._ignored: list[tuple[str, Mapping[str, str]]] = []
+        self._derived: list[Callable[[Registry], None]] = []
 
     def alias(self, of: str, names: str, changes: str = "") -> None:
         """More names of a registered API; they take effect in `settle`."""
@@ -99,6 +100,10 @@ class Registry(dict[str, Api]):
         """References of these APIs do not read these parameters (assay.ignored); takes effect in `settle`."""
         reasons = dict.fromkeys(parameters.split(), reason)
         self._ignored += [(name, reasons) for name in names.split()]
+
+    def derive(self, register: Callable[["Registry"], None]) -> None:
+        """Calls `register` in `settle`, when all other entries are complete."""
+        self._derived.append(register)
 
     def settle(self) -> None:
         """Applies aliases, likenesses and reasons after all family files are loaded."""
@@ -128,6 +133,9 @@ class Registry(dict[str, Api]):
         for name, reasons in self._ignored:
             self[name] = replace(self[name], ignores={**self[name].ignores, **reasons})
         self._ignored.clear()
+        for register in self._derived:
+            register(self)
+        self._derived.clear()
 
     def api(self, *names: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """A decorator that registers a function as the reference of `names`. Options, all of them optional:
@@ -365,9 +373,10 @@ same = REGISTRY.same
 
 
 def load_all() -> Registry:
-    """The registry after importing every family file of assay.apis."""
+    """The registry after importing every family file of assay.apis and the user's own files."""
     package = importlib.import_module("assay.apis")
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"assay.apis.{module.name}")
+    own_tables.load()
     REGISTRY.settle()
     return REGISTRY

@@ -21,6 +21,7 @@
 #include "cli/choices.h"
 #include "cli/gpu_seats.h"
 #include "cli/settings.h"
+#include "cli/thresholds.h"
 #include "device/compute_sanitizer.h"
 #include "engine/earlier_costs.h"
 #include "store/open_store.h"
@@ -290,6 +291,26 @@ Status choose_dump(const ApiOptions& options, RunConfig& config) {
   return {};
 }
 
+// Gives both lanes the folders of own API tables (python/assay/own_tables.py).
+Status choose_apis(const ApiOptions& options, const Settings& settings, RunConfig& config) {
+  std::vector<std::string> folders = settings.apis;
+  for (std::string& folder : split_at(options.apis, ':')) {
+    if (!folder.empty()) folders.push_back(std::move(folder));
+  }
+  if (folders.empty()) return {};
+  for (std::string& folder : folders) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(folder, error)) {
+      return usage_error(fmt::format("--apis: {} is no folder", folder));
+    }
+    folder = std::filesystem::canonical(folder, error).string();
+  }
+  const std::string variable = fmt::format("ASSAY_APIS={}", fmt::join(folders, ":"));
+  config.test.framework.environment.push_back(variable);
+  config.reference.framework.environment.push_back(variable);
+  return {};
+}
+
 std::map<std::string, std::string> repeated_flags(const ApiOptions& options) {
   std::map<std::string, std::string> flags;
   const auto repeat = [&](const char* flag, const std::string& value) {
@@ -307,6 +328,7 @@ std::map<std::string, std::string> repeated_flags(const ApiOptions& options) {
   repeat("paddle_python", options.paddle_python);
   repeat("torch_python", options.torch_python);
   repeat("settings", options.settings_file);
+  repeat("apis", options.apis);
   repeat("test_amp", options.test_amp ? "True" : "");
   repeat("test_backward", options.test_backward ? "True" : "");
   repeat("use_compute_sanitizer", options.use_compute_sanitizer);
@@ -396,6 +418,7 @@ Result<RunConfig> make_plan_config(const ApiOptions& options, std::vector<std::s
   config.settings = options.settings;
   ASSAY_TRY(config.settings.mode, chosen_mode(options));
   ASSAY_CHECK(choose_judgement(options, config.settings));
+  ASSAY_TRY(config.settings.thresholds, read_thresholds(options.thresholds));
   ASSAY_TRY(config.sources, chosen_sources(options));
   ASSAY_TRY(config.retest, chosen_retest(options));
   config.rerun = options.rerun;
@@ -432,6 +455,7 @@ Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::st
   config.test = settings.lane(test_lane, python_of(options, test_lane));
   config.reference =
       settings.lane(options.reference_lane, python_of(options, options.reference_lane));
+  ASSAY_CHECK(choose_apis(options, settings, config));
   if (options.keep_frameworks) {
     ASSAY_TRY(const auto keep, seconds_to_keep(*options.keep_frameworks, "--keep_frameworks"));
     config.test.framework.keep = config.reference.framework.keep = keep;

@@ -96,8 +96,12 @@ void add_judgement_options(CLI::App& app, ApiOptions& options) {
   app.add_option("--tolerance", options.tolerance,
                  "bar: the error bar, computed from rounding; engineV2: 0.01 absolute and relative")
       ->capture_default_str();
+  app.add_option("--manual_threshold_config_file", options.thresholds,
+                 "Tolerances of single APIs: a YAML file of engineV4, manual_threshold_config with "
+                 "API: [ATOL, RTOL]. They replace the error bar of these APIs");
   add_bool(app, "--error_bar", options.error_bar, "False is --tolerance=engineV2");
-  add_bool(app, "--bitwise_alignment", options.bitwise_alignment, "The same as --atol=0 --rtol=0");
+  add_bool(app, "--bitwise_alignment", options.bitwise_alignment,
+           "The same as --atol=0 --rtol=0, and bitwise.csv: how far each API is from equal bits");
   app.add_option("--values", options.values,
                  "Value regimes, separated by commas: usual, wide, special, exact, layout, "
                  "constant, or all")
@@ -137,6 +141,9 @@ void add_place_options(CLI::App& app, ApiOptions& options) {
   app.add_option("--torch_python", options.torch_python, "Python interpreter that has PyTorch");
   app.add_option("--settings", options.settings_file,
                  "Settings file (default: assay.toml in the working folder, if it exists)");
+  app.add_option("--apis", options.apis,
+                 "Folders, separated by colons, of Python files with your own references, which "
+                 "every lane runs: for custom operators");
 }
 
 void add_timeout(CLI::App& app, ApiOptions& options) {

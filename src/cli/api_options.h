@@ -46,6 +46,7 @@ struct ApiOptions {
   wire::CaseSettingsT settings;
   std::string values = "all";
   std::string tolerance = "bar";
+  std::string thresholds;  // a file of engineV4
   bool error_bar = true;
   bool own_tolerance = false;             // --atol or --rtol is given
   double timeout = 0;                     // seconds; 0: by the case's size
@@ -60,6 +61,7 @@ struct ApiOptions {
   std::string paddle_python;
   std::string torch_python;
   std::string settings_file;  // assay.toml
+  std::string apis;           // folders of own API tables, separated by colons
   bool quiet = false;
   GateOptions gate;
   bool shrink = false;

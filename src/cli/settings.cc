@@ -256,6 +256,9 @@ Result<Settings> load_settings(const std::string& path) {
   double keep = 0;
   ASSAY_CHECK(root.read("keep_frameworks", keep));
   ASSAY_TRY(settings.keep_frameworks, seconds_to_keep(keep, file + ": keep_frameworks"));
+  ASSAY_CHECK(root.read("apis", settings.apis));
+  const std::filesystem::path home = std::filesystem::path(settings.file).parent_path();
+  for (std::string& folder : settings.apis) folder = (home / folder).string();
   const auto read = [&](const std::string& name, TomlTable& table) -> Status {
     ASSAY_TRY(FrameworkConfig config, read_framework(name, table));
     ASSAY_CHECK(check_framework(file, "frameworks." + name, config));

@@ -4,6 +4,7 @@
 //
 //   version = 1
 //   keep_frameworks = 600           # seconds that imported frameworks stay for the next run
+//   apis = ["references"]           # folders of own API tables, relative to this file
 //   [frameworks.paddle]
 //   python = "/opt/paddle/bin/python"
 //   environment = ["FLAGS_use_system_allocator=1"]
@@ -28,6 +29,7 @@ namespace assay {
 struct Settings {
   std::string file;  // absolute path of what was read; empty: there is no assay.toml
   std::chrono::seconds keep_frameworks{0};
+  std::vector<std::string> apis;  // folders of own API tables; absolute
   std::map<std::string, FrameworkConfig> frameworks;
   std::map<std::string, LaneConfig> lanes;
 

@@ -66,12 +66,11 @@ std::string_view instead_of(std::string_view name) {
   static constexpr std::array kRefused{
       Refused{"custom-device-vs-gpu", "compare with the CPU: --paddle_custom_device=True"},
       Refused{"custom-device-vs-gpu-mode", "compare with the CPU: --paddle_custom_device=True"},
-      Refused{"manual-threshold-config-file",
-              "`assay report DIR --judge FILE` has tolerances of single APIs"},
-      Refused{"accuracy-manual-threshold-config",
-              "`assay report DIR --judge FILE` has tolerances of single APIs"},
-      Refused{"accuracy-manual-file",
-              "a bitwise run with a baseline: --bitwise_alignment=True --against=FILE"},
+      Refused{"accuracy-manual-threshold-config", "its name is --manual_threshold_config_file"},
+      Refused{
+          "accuracy-manual-file",
+          "--bitwise_alignment=True is strict, and --manual_threshold_config_file=FILE beside it "
+          "has the APIs that are judged by their own tolerance"},
       Refused{"record-accuracy-tolerance", "its name is --test_tol"},
   };
   const auto found = std::ranges::find(kRefused, name, &Refused::name);

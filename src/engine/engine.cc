@@ -343,7 +343,10 @@ Result<Policies> load_policies(const wire::CaseSettingsT& settings) {
   ASSAY_TRY(const LanePackage package, LanePackage::find());
   const std::filesystem::path file = package.python_path / "assay" / "policies.toml";
   ASSAY_TRY(const std::string text, read_file(file));
-  return Policies::parse(text, file.string(), {settings.atol, settings.rtol, true, {}});
+  ASSAY_TRY(Policies policies,
+            Policies::parse(text, file.string(), {settings.atol, settings.rtol, true, {}}));
+  ASSAY_CHECK(policies.add(settings.thresholds));
+  return policies;
 }
 
 Result<PlanSummary> plan_run(const RunConfig& config) {

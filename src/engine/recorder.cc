@@ -11,7 +11,7 @@ Answer Recorder::judge(const wire::JobT& ran, const OpenRecord& record) const {
   Answer answer;
   answer.id = ran.test_case.id;
   answer.attempt = ran.attempt.number;
-  answer.verdict = assay::judge(*record.root, policies_.find(api_of(ran.test_case.text)), rules_);
+  answer.verdict = assay::judge(*record.root, policies_.of_case(ran.test_case.text), rules_);
   answer.fresh = record.root->fresh();
   answer.killed_from_outside = killed_from_outside(*record.root);
   answer.ran_from = record.root->ran_from();

@@ -47,8 +47,7 @@ Status write_mutants(Store& store, const Policies& policies, const std::filesyst
   const Status written = store.each_finished([&](const FinishedCase& finished) -> Status {
     const auto record = wire::open<wire::Record>(finished.record);
     if (!record) return {};
-    for (const Mutant& mutant :
-         judge_mutants(**record, policies.find(api_of(finished.text)), rules)) {
+    for (const Mutant& mutant : judge_mutants(**record, policies.of_case(finished.text), rules)) {
       ASSAY_CHECK(out.write(line_of(finished.text, mutant)));
     }
     return {};

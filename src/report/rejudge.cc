@@ -33,7 +33,7 @@ std::optional<Verdict> Judging::judge(const FinishedCase& finished) const {
   if (finished.record.empty()) return std::nullopt;
   const auto record = wire::open<wire::Record>(finished.record);
   if (!record) return std::nullopt;
-  return assay::judge(**record, policies.find(api_of(finished.text)), rules);
+  return assay::judge(**record, policies.of_case(finished.text), rules);
 }
 
 Result<Judging> judging_by(const JudgeBy& by, std::map<std::string, std::string>& properties) {

@@ -114,6 +114,39 @@ void add(ToleranceStats& stats, const MeasuredTensor& tensor) {
 // Whether the pair has a lane of each role. Only such pairs matter for tolerances.
 bool across(const MeasuredTensor& tensor) { return tensor.left->role() != tensor.right->role(); }
 
+// How far the tensors of one API, dtype and direction are from equal bits.
+struct BitwiseStat {
+  std::uint64_t tensors = 0;
+  std::uint64_t equal_tensors = 0;
+  std::uint64_t elements = 0;
+  std::uint64_t equal_elements = 0;
+  std::array<std::uint64_t, kUlpBuckets> buckets{};  // elements by the bits of their distance
+
+  void add(const wire::Measurement& measured) {
+    ++tensors;
+    equal_tensors += measured.bit_equal() == measured.count() ? 1 : 0;
+    elements += measured.count();
+    equal_elements += measured.bit_equal();
+    const auto* ulps = measured.ulps();
+    for (flatbuffers::uoffset_t i = 0; ulps != nullptr && i < ulps->size(); ++i) {
+      if (i < buckets.size()) buckets[i] += ulps->Get(i);
+    }
+  }
+  double share() const {
+    return elements == 0 ? 1 : static_cast<double>(equal_elements) / static_cast<double>(elements);
+  }
+  // The distance in ulps that this share of the elements does not exceed, rounded up to 2^n - 1.
+  std::uint64_t within(double part) const {
+    const double wanted = part * static_cast<double>(elements);
+    double seen = 0;
+    for (std::size_t bits = 0; bits < buckets.size(); ++bits) {
+      seen += static_cast<double>(buckets[bits]);
+      if (seen >= wanted) return (std::uint64_t{1} << bits) - 1;
+    }
+    return elements == equal_elements ? 0 : (std::uint64_t{1} << (buckets.size() - 1)) - 1;
+  }
+};
+
 std::string stat_line(const ToleranceKey& key, const ToleranceStat& stat) {
   const auto& [api, dtype, mode] = key;
   const auto count = static_cast<double>(stat.count);
@@ -161,6 +194,36 @@ Result<ToleranceStats> write_tolerances(RunReader& run, const std::filesystem::p
   ASSAY_CHECK(out.commit());
   ASSAY_CHECK(write_stats(stats, folder / "tol_stat.csv"));
   return stats;
+}
+
+Result<BitwiseShare> write_bitwise(RunReader& run, const std::filesystem::path& folder) {
+  std::map<ToleranceKey, BitwiseStat> stats;
+  ASSAY_CHECK(each_measured(run, [&](const MeasuredTensor& tensor) -> Status {
+    if (!across(tensor)) return {};
+    stats[{std::string(tensor.api), std::string(tensor.dtype), std::string(direction(tensor))}].add(
+        *tensor.measured);
+    return {};
+  }));
+  ASSAY_TRY(AtomicFile out, AtomicFile::create(folder / "bitwise.csv"));
+  ASSAY_CHECK(
+      out.write("API,dtype,mode,tensors,equal_tensors,elements,equal_elements,equal_share,"
+                "ulps_99_percent,ulps_max\n"));
+  std::map<std::string, bool> equal;
+  for (const auto& [key, stat] : stats) {
+    const auto& [api, dtype, mode] = key;
+    const bool same = stat.equal_tensors == stat.tensors;
+    const auto [place, first] = equal.emplace(api, same);
+    if (!first) place->second = place->second && same;
+    ASSAY_CHECK(
+        out.write(fmt::format("{},{},{},{},{},{},{},{:.9f},{},{}\n", csv_field(api), dtype, mode,
+                              stat.tensors, stat.equal_tensors, stat.elements, stat.equal_elements,
+                              stat.share(), stat.within(0.99), stat.within(1))));
+  }
+  ASSAY_CHECK(out.commit());
+  BitwiseShare share;
+  share.apis = equal.size();
+  for (const auto& [api, same] : equal) share.equal += same ? 1 : 0;
+  return share;
 }
 
 Status write_stability(RunReader& run, const std::filesystem::path& folder) {

@@ -43,6 +43,14 @@ Result<ToleranceStats> write_tolerances(RunReader& run, const std::filesystem::p
 // gradients. Writes no file for modes that execute a case once.
 Status write_stability(RunReader& run, const std::filesystem::path& folder);
 
+// Writes bitwise.csv: how far each API, dtype and direction is from equal bits. Returns how many
+// APIs have only equal bits, and how many there are.
+struct BitwiseShare {
+  std::uint64_t equal = 0;  // APIs
+  std::uint64_t apis = 0;
+};
+Result<BitwiseShare> write_bitwise(RunReader& run, const std::filesystem::path& folder);
+
 // For a page: {"rtols": […], "rows": [[API, dtype, direction, tensors, ["atol" of each rtol]], …]}.
 Result<nlohmann::json> tolerances_json(RunReader& run);
 

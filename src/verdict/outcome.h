@@ -79,12 +79,16 @@ constexpr const OutcomeInfo& info(Outcome outcome) {
 }
 constexpr std::string_view name(Outcome outcome) { return info(outcome).name; }
 
-// The outcome with this name, also by the names of engineV2 and assay 0.1; nullopt if there is
+// The outcome with this name, also by the names of engineV2 and V4; nullopt if there is
 // none.
 constexpr std::optional<Outcome> find_outcome(std::string_view text) {
   if (text == "paddle_error") return Outcome::test_error;
   if (text == "torch_error") return Outcome::reference_error;
-  if (text == "accuracy_error") return Outcome::mismatch;
+  if (text == "accuracy_error" || text == "paddle_accuracy") return Outcome::mismatch;
+  if (text == "paddle_crash" || text == "paddle_cuda") return Outcome::crash;
+  if (text == "paddle_bitwise") return Outcome::unstable;
+  if (text == "config_parse") return Outcome::invalid;
+  if (text == "config_convert" || text == "config_input") return Outcome::unsupported;
   for (const OutcomeInfo& entry : kOutcomes) {
     if (entry.name == text) return entry.outcome;
   }

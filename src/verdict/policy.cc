@@ -2,12 +2,25 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <vector>
+
+#include "base/text.h"
 #include "base/toml.h"
 #include "case/canonical.h"
 
 namespace assay {
 namespace {
 constexpr std::int64_t kVersion = 1;
+
+// Reads a finite number of at least 0.
+bool read_number(const std::string& text, double& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && std::isfinite(number) &&
+         number >= 0;
+}
 
 Result<Policy> read_policy(const std::string& api, TomlTable& entry, std::string_view where,
                            Policy policy) {
@@ -41,6 +54,31 @@ Result<Policies> Policies::parse(std::string_view toml, std::string_view where,
   ASSAY_CHECK(file.each_table(read));
   ASSAY_CHECK(file.refuse_others());
   return policies;
+}
+
+Status Policies::add(std::string_view thresholds) {
+  for (const std::string& entry : split_at(thresholds, ';')) {
+    if (entry.empty()) continue;
+    const std::vector<std::string> parts = split_at(entry, ' ');
+    Policy policy;
+    if (parts.size() != 3 || !read_number(parts[1], policy.atol) ||
+        !read_number(parts[2], policy.rtol)) {
+      return fail(fmt::format("the run's thresholds are damaged: {}", entry));
+    }
+    policy.reason = "--manual_threshold_config_file";
+    entries_.insert_or_assign(parts[0], std::move(policy));
+  }
+  if (!thresholds.empty()) version_ += fmt::format("-{:016x}", case_id(thresholds));
+  return {};
+}
+
+const Policy& Policies::of_case(std::string_view text) const {
+  const std::string_view api = text.substr(0, text.find('('));
+  if (!api.ends_with("._run_custom_op")) return find(api);
+  const std::size_t start = api.size() + 2;  // after ("
+  const std::size_t end = std::min(text.find('"', std::min(start, text.size())), text.size());
+  const auto found = entries_.find(text.substr(std::min(start, end), end - std::min(start, end)));
+  return found == entries_.end() ? find(api) : found->second;
 }
 
 const Policy& Policies::find(std::string_view api) const {

@@ -34,8 +34,15 @@ class Policies {
   // error if the text is invalid or an entry has no reason.
   static Result<Policies> parse(std::string_view toml, std::string_view where, Policy run_default);
 
+  // Adds the tolerances of single APIs: "API ATOL RTOL", separated by semicolons. Each replaces the
+  // policy and the error bar of its API.
+  Status add(std::string_view thresholds);
+
   // The policy of an API.
   const Policy& find(std::string_view api) const;
+  // The policy of a case's API. A custom operator, _run_custom_op("NAME", …), may have one by its
+  // own name.
+  const Policy& of_case(std::string_view text) const;
   // Identifies the text: format version and hash.
   const std::string& version() const { return version_; }
 

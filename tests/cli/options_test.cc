@@ -157,6 +157,28 @@ TEST_F(SettingsFile, NamesInterpreters) {
   EXPECT_THAT(settings->framework("paddle", "").environment, ::testing::ElementsAre("A=1", "B=2"));
 }
 
+TEST_F(SettingsFile, NamesFoldersOfOwnTablesBesideItself) {
+  const auto settings = load("version = 1\napis = [\"own\", \"/elsewhere\"]\n");
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_THAT(settings->apis, ::testing::ElementsAre((folder_ / "own").string(), "/elsewhere"));
+}
+
+TEST_F(SettingsFile, OwnTablesReachBothLanes) {
+  std::vector<std::string> notes;
+  const std::string flag = "--apis=" + folder_.string();
+  const auto config = make_run_config(options_of({"--api_config=paddle.abs(1)", flag}), notes);
+  ASSERT_TRUE(config) << config.error().message;
+  const std::string folder = std::filesystem::canonical(folder_).string();
+  for (const LaneConfig* lane : {&config->test, &config->reference}) {
+    EXPECT_THAT(lane->framework.environment, ::testing::Contains("ASSAY_APIS=" + folder));
+  }
+  EXPECT_EQ(config->rerun_flags.at(std::string(kRerunFlag) + "apis"), folder_.string());
+  const auto missing =
+      make_run_config(options_of({"--api_config=paddle.abs(1)", "--apis=/nowhere"}), notes);
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message, HasSubstr("--apis: /nowhere is no folder"));
+}
+
 TEST_F(SettingsFile, WithUnknownSettingsIsRefused) {
   const auto outside = load("version = 1\npython = \"/p\"\n");
   ASSERT_FALSE(outside);

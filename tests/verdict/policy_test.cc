@@ -31,6 +31,31 @@ TEST(Policies, AnEntryChangesWhatItNames) {
   EXPECT_EQ(policies->find("paddle.abs").atol, 0.02);
 }
 
+TEST(Policies, ThresholdsReplaceTheBarOfTheirApis) {
+  auto policies = parsed("version = 1\n[\"paddle.exp\"]\noutliers = 0.5\nreason = \"large\"\n");
+  ASSERT_TRUE(policies.has_value()) << policies.error().message;
+  const std::string before = policies->version();
+  ASSERT_TRUE(policies->add("paddle.exp 0.25 1e-3;fused_op 2 0;").has_value());
+  EXPECT_NE(policies->version(), before);
+  EXPECT_EQ(policies->find("paddle.exp").atol, 0.25);
+  EXPECT_EQ(policies->find("paddle.exp").rtol, 1e-3);
+  EXPECT_EQ(policies->find("paddle.exp").outliers, 0);
+  EXPECT_FALSE(policies->find("paddle.exp").reason.empty());  // so it decides instead of the bar
+  EXPECT_EQ(policies->of_case("paddle.abs(Tensor([2], \"float32\"))").atol, kDefault.atol);
+  EXPECT_EQ(policies->of_case("paddle.exp(Tensor([2], \"float32\"))").atol, 0.25);
+  EXPECT_EQ(policies->of_case("paddle._C_ops._run_custom_op(\"fused_op\", 1)").atol, 2);
+  EXPECT_EQ(policies->of_case("paddle._C_ops._run_custom_op(\"other\", 1)").atol, kDefault.atol);
+  EXPECT_EQ(policies->of_case("paddle._C_ops._run_custom_op").atol, kDefault.atol);
+}
+
+TEST(Policies, DamagedThresholdsAreAnError) {
+  for (const char* text : {"paddle.exp 0.25", "paddle.exp x 1", "paddle.exp 1 -1", "a 1 2 3"}) {
+    auto policies = parsed("version = 1\n");
+    ASSERT_TRUE(policies.has_value());
+    EXPECT_FALSE(policies->add(text).has_value()) << text;
+  }
+}
+
 TEST(Policies, BadTomlIsAUsageErrorWithItsLine) {
   const auto policies = parsed("version = 1\n[\"paddle.exp\"\natol = 1\n");
   ASSERT_FALSE(policies.has_value());

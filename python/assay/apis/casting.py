@@ -116,6 +116,18 @@ def clone(x, name=None):
     return x.clone()
 
 
+@api("paddle.Tensor.cuda")
+def cuda(self, device_id=None, blocking=True):
+    """The same values on a GPU."""
+    return self.clone()
+
+
+@api("paddle.Tensor.pin_memory")
+def pin_memory(self, blocking=True):
+    """The same values in memory that a GPU reads directly."""
+    return self.clone()
+
+
 @api("paddle.Tensor.detach")
 def detach(self):
     return self.detach()

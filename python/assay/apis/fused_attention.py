@@ -138,6 +138,85 @@ def flashmask_attention(
     return _attended(query, key, value, softmax_scale or query.shape[3] ** -0.5, hidden).transpose(1, 2)
 
 
+def _packed(qkv):
+    """Query, key and value from [..., groups + 2, kv heads, width]: all heads of the queries, then one key
+    and one value for each kv head."""
+    query = qkv[..., :-2, :, :].flatten(-3, -2)
+    return query, qkv[..., -2, :, :], qkv[..., -1, :, :]
+
+
+def _sequences(query, key, value, borders_q, borders_k, scale, causal):
+    """Attention within each of several sequences, whose tokens follow one another: [token, head, width]."""
+    found = torch.zeros_like(query)
+    for begin, end, first, last in zip(
+        *(
+            borders.tolist()[part]
+            for borders in (borders_q, borders_k)
+            for part in (slice(-1), slice(1, None))
+        ),
+        strict=True,
+    ):
+        parts = (each.transpose(0, 1) for each in (query[begin:end], key[first:last], value[first:last]))
+        rows, columns = end - begin, last - first
+        hidden = torch.ones(rows, columns, dtype=torch.bool).triu(1 + columns - rows) if causal else None
+        found[begin:end] = _attended(*parts, scale, hidden).transpose(0, 1)
+    return found
+
+
+def _equal_lengths(tokens, this):
+    """The borders of sequences of about equal length."""
+    return Literal([tokens * row // (this.size - 1) for row in range(this.size)])
+
+
+@api("paddle.nn.functional.flash_attn_qkvpacked")
+def flash_attn_qkvpacked(
+    qkv, dropout=0.0, causal=False, return_softmax=False, *, fixed_seed_offset=None, rng_name="",
+    training=True, name=None,
+):  # fmt: skip
+    if return_softmax:
+        raise NotImplementedError("the reference does not return the softmax")
+    query, key, value = (each.transpose(1, 2) for each in _packed(qkv))
+    rows = query.shape[2]
+    found = _attended(query, key, value, query.shape[3] ** -0.5, _later(rows, rows) if causal else None)
+    found = found.transpose(1, 2)
+    return laws.anything(found.shape, found.dtype) if dropout and training else found, None
+
+
+@api(
+    "paddle.nn.functional.flash_attn_varlen_qkvpacked",
+    cu_seqlens_q=lambda qkv, this: _equal_lengths(qkv.shape[0], this),
+    cu_seqlens_k=lambda qkv, this: _equal_lengths(qkv.shape[0], this),
+)
+def flash_attn_varlen_qkvpacked(
+    qkv, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, scale, dropout=0.0, causal=False,
+    return_softmax=False, fixed_seed_offset=None, rng_name="", varlen_padded=True, training=True, name=None,
+):  # fmt: skip
+    if return_softmax:
+        raise NotImplementedError("the reference does not return the softmax")
+    found = _sequences(*_packed(qkv), cu_seqlens_q, cu_seqlens_k, scale, causal)
+    return laws.anything(found.shape, found.dtype) if dropout and training else found, None
+
+
+@api(
+    "paddle.nn.functional.flash_attention_v3_varlen",
+    cu_seqlens_q=lambda query, this: _equal_lengths(query.shape[0], this),
+    cu_seqlens_k=lambda key, this: _equal_lengths(key.shape[0], this),
+    ignores=dict.fromkeys(
+        ("seqused_q", "seqused_k", "qv", "q_descale", "k_descale", "v_descale", "window_size", "softcap"),
+        "it attends to whole sequences without scales",
+    ),
+)
+def flash_attention_v3_varlen(
+    query, key, value, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, seqused_q=None, seqused_k=None,
+    softmax_scale=None, causal=False, qv=None, q_descale=None, k_descale=None, v_descale=None,
+    window_size=(-1, -1), softcap=0.0, num_splits=1, pack_gqa=None, sm_margin=0,
+):  # fmt: skip
+    """Of the second result, log-sums of the scores, only shape and dtype are compared."""
+    scale = softmax_scale or query.shape[-1] ** -0.5
+    found = _sequences(query, key, value, cu_seqlens_q, cu_seqlens_k, scale, causal)
+    return found, laws.anything((query.shape[1], len(query)), torch.float32)
+
+
 def _columns(sparse_csr_offset, this):
     """The same number of columns in every row, starting at the row's own, cyclically."""
     rows = sparse_csr_offset.shape[-1] - 1

@@ -94,3 +94,42 @@ no_gradient(
         )
     ),
 )
+no_gradient(
+    "the operator is itself an optimizer step or a derivative",
+    """
+    paddle._C_ops.sgd_ paddle._C_ops.momentum_ paddle._C_ops.merged_momentum_ paddle._C_ops.adam_
+    paddle._C_ops.merged_adam_ paddle._C_ops.adamw_ paddle._C_ops.adamax_ paddle._C_ops.adagrad_
+    paddle._C_ops.adadelta_ paddle._C_ops.rmsprop_ paddle._C_ops.fused_linear_param_grad_add
+    paddle._C_ops.matmul_grad paddle._C_ops.swiglu_grad
+    """,
+)
+no_gradient(
+    "the result is a constant or a random draw, and does not depend on the tensor",
+    "paddle._C_ops.full_ paddle._C_ops.gaussian",
+)
+no_gradient(
+    "Paddle has no backward kernel, and its documentation promises none", "paddle._C_ops.clip_by_norm"
+)
+no_gradient(
+    "quantised numbers have no derivative",
+    """
+    paddle.incubate.nn.functional.fp8_quant_blockwise paddle.incubate.nn.functional.fused_act_dequant
+    paddle.incubate.nn.functional.fused_stack_transpose_quant
+    paddle.incubate.nn.functional.fused_transpose_split_quant
+    paddle.incubate.nn.functional.fused_transpose_wlch_split_quant
+    paddle.incubate.nn.functional.fused_weighted_swiglu_act_quant
+    paddle.incubate.nn.functional.fp8_gemm_blockwise paddle.linalg.fp8_fp8_half_gemm_fused
+    paddle.incubate.nn.functional.moe_gate_dispatch_and_quant
+    """,
+)
+no_gradient(
+    "Paddle's own derivative is another operator, which callers use explicitly",
+    """
+    paddle.nn.functional.moe_permute paddle.nn.functional.moe_unpermute
+    paddle.incubate.nn.functional.fused_swiglu_weighted_bwd
+    paddle.incubate.nn.functional.cross_entropy_with_softmax_bwd_w_downcast
+    paddle.incubate.nn.functional.embedding_grad_add_to_
+    paddle.incubate.nn.functional.build_src_rank_and_local_expert_id
+    paddle.incubate.nn.functional.expand_modality_expert_id
+    """,
+)

@@ -172,6 +172,10 @@ class Framework(ABC):
             optimizer.step()
         return parameter.detach()
 
+    def custom_operator(self, name: str) -> Callable[..., Any] | None:
+        """The custom operator of this name; None if the process has not loaded one."""
+        return None
+
     def no_kernel(self, error: BaseException) -> bool:
         """Whether the error states that this build has no such kernel."""
         return self._NO_KERNEL.search(str(error)) is not None

@@ -35,6 +35,7 @@ class PaddleFramework(Framework):
         r"|does not support (?:CPU|cpu)|Backend::CPU|no kernel|support following DataTypes"
         r"|Do not support .* for cpu kernel|eager\.ops\.legacy' has no attribute|NOT supported quant int8"
         r"|[Nn]ot support CPU kernel|only supports? CUDA"
+        r"|No available device found|in CPU only version|in CPU-only PaddlePaddle"
         r"|There are no kernels which are registered|FLAGS_cudnn\w+ cannot get its value"
     )
     _OUT_OF_MEMORY = re.compile(r"ResourceExhausted|[Oo]ut of memory|Fail to alloc memory")
@@ -145,6 +146,18 @@ class PaddleFramework(Framework):
     def resolve(self, api: str) -> Callable[..., Any]:
         """Paddle's own function."""
         return look_up(self.paddle, api)
+
+    def custom_operator(self, name: str) -> Callable[..., Any] | None:
+        """An operator that a loaded extension registered. One result is returned alone."""
+        if name not in self.paddle.base.core.get_all_op_names():
+            return None
+        run = self.paddle._C_ops._run_custom_op
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            found = run(name, *args, **kwargs)
+            return found[0] if isinstance(found, list) and len(found) == 1 else found
+
+        return call
 
     def want_gradient(self, tensor: Any) -> None:
         """Clears `stop_gradient`."""
@@ -279,9 +292,12 @@ class PaddleFramework(Framework):
         return paddle.sparse.sparse_coo_tensor(indices, values, spec.shape, stop_gradient=constant)
 
     def sparse_parts(self, tensor: Any) -> dict[str, Any] | None:
-        """The parts of a COO or CSR tensor; COO entries are sorted by index."""
+        """The parts of a COO or CSR tensor; COO entries are sorted by index. A tensor of no kind, which is an
+        optional result that was not made, counts as None."""
         if tensor.is_dense() or tensor.is_selected_rows():
             return None
+        if not tensor.is_sparse():
+            return {"": None}
         shape = list(tensor.shape)
         if tensor.is_sparse_csr():
             crows, cols = tensor.crows(), tensor.cols()

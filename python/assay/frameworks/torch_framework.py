@@ -1,5 +1,6 @@
 """PyTorch as a lane."""
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -70,6 +71,9 @@ class TorchFramework(Framework):
             self._empty = partial(self.torch.empty, device="cpu")
             self.torch.set_default_device(self._device)
         self.torch.set_num_threads(1)
+        if os.environ.get("FLAGS_cudnn_deterministic", "").lower() in ("1", "true"):
+            # As Paddle's lane, which reads the variable itself. What has no such algorithm only warns.
+            self.torch.use_deterministic_algorithms(True, warn_only=True)
 
     def placed(self, tensor: Any) -> Any:
         """The tensor on the lane's device, if that is reached through the host."""
@@ -250,6 +254,10 @@ class TorchFramework(Framework):
     ) -> Callable[..., Any]:
         """torch.compile of the whole call (torch_graphs)."""
         return torch_graphs.compiled(self.torch, function, api, setting)
+
+    def exported(self, function: Callable[..., Any], api: str) -> Callable[..., Any]:
+        """The call as a program of torch.export (torch_graphs)."""
+        return torch_graphs.exported(self.torch, function, api)
 
     def batched(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """The first of two results of torch.vmap over two equal calls."""

@@ -1,0 +1,37 @@
+"""A user's own API tables: the Python files of the folders that `--apis` or assay.toml names.
+
+They register references with the decorators of assay.registry, as the files of assay.apis do. They run as
+part of every lane, so no corpus can name them.
+"""
+
+import hashlib
+import importlib.util
+import os
+import pathlib
+import sys
+
+VARIABLE = "ASSAY_APIS"  # folders, separated by colons
+
+
+def files() -> list[pathlib.Path]:
+    """The files in the order in which they are loaded."""
+    folders = filter(None, os.environ.get(VARIABLE, "").split(":"))
+    return [file for folder in folders for file in sorted(pathlib.Path(folder).glob("*.py"))]
+
+
+def load() -> None:
+    """Runs the files. Raises whatever a file raises."""
+    for file in files():
+        name = f"assay_own_apis.{file.stem}"
+        spec = importlib.util.spec_from_file_location(name, file)
+        if spec is None or spec.loader is None or name in sys.modules:
+            raise ImportError(f"{file}: cannot be loaded, or another folder has a file of this name")
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+
+
+def identity() -> str:
+    """Changes when a file changes; empty without files."""
+    found = files()
+    digest = hashlib.sha256(b"\0".join(file.name.encode() + b"\0" + file.read_bytes() for file in found))
+    return digest.hexdigest()[:12] if found else ""
