@@ -270,6 +270,7 @@ Result<Offset<wire::Comparison>> compare_pair(FlatBufferBuilder& builder, const 
       if (look != nullptr && pair.right->equality() != wire::Equality::bits &&
           !alike(measured, dtype)) {
         ASSAY_TRY(apart, second_look(pair, left, right, *look));
+        if (look->closer) look->apart = std::max(look->apart, apart);
         if (apart > kUnitsApart) {
           ASSAY_TRY(bar, third_look(builder, pair, left, right, *look));
         }

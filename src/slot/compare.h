@@ -29,6 +29,7 @@ struct Look {
   const Truth* truth = nullptr;
   bool closer = false;      // the case is small enough for a second look
   bool suspicious = false;  // some leaf differs at the first look
+  double apart = 0;         // by how many rounding errors, if it is small enough for a second look
   bool wrong = false;       // some leaf is beyond the error bar, on either side
 };
 

@@ -135,7 +135,12 @@ struct TrialDraft {
   const wire::JobT& entry;
   bool suspicious = false;
   bool wrong = false;
+  double apart = 0;
 };
+
+// Equal calls of one lane may differ by rounding. Results that were farther apart than so many
+// rounding errors at the first look and agree at the second one are two different results.
+constexpr double kTwoResults = 1e4;
 
 // Whether a jump of the truth with perturbed inputs excuses a result. Not for exact values, which
 // have no rounding error. A gradient at a kink is not defined under any values.
@@ -170,6 +175,7 @@ Result<Comparisons> compare_results(FlatBufferBuilder& builder, TrialDraft& requ
                                           {settings.atol, settings.rtol}, &look));
   request.suspicious = request.suspicious || look.suspicious;
   request.wrong = request.wrong || look.wrong;
+  request.apart = std::max(request.apart, look.apart);
   return compared;
 }
 
@@ -277,7 +283,11 @@ Result<CaseRecord::Next> CaseRecord::add(const wire::JobT& entry,
   const std::int64_t began_ns = monotonic_ns();
   ASSAY_TRY(const Offset<wire::Trial> trial, make_trial(builder_, request, endings));
   compare_ns_ += static_cast<std::uint64_t>(monotonic_ns() - began_ns);
-  keep(entry, trial);
+  // A call that is right only when it is repeated stays as the first look saw it.
+  if (entry.trial.perturbations > 0 && !request.suspicious && was_far_apart(entry)) {
+    return Next::nothing;
+  }
+  keep(entry, trial, request.apart);
   if (!config_.settings.error_bar || entry.test_case.bytes > kMostForTruth) return Next::nothing;
   if (entry.trial.perturbations == 0) return request.suspicious ? Next::truth : Next::nothing;
   return request.wrong ? Next::more_perturbations : Next::nothing;
@@ -299,14 +309,21 @@ void CaseRecord::add_timed(const wire::JobT& entry, std::span<const TimedLane> l
   keep(entry, wire::CreateTrial(builder_, values, vector));
 }
 
-void CaseRecord::keep(const wire::JobT& entry, Offset<wire::Trial> trial) {
+void CaseRecord::keep(const wire::JobT& entry, Offset<wire::Trial> trial, double apart) {
   for (Named& known : trials_) {
     if (known.values == entry.trial.values && known.mutant == entry.trial.mutant) {
       known.trial = trial;
       return;
     }
   }
-  trials_.push_back({entry.trial.values, entry.trial.mutant, trial});
+  trials_.push_back({entry.trial.values, entry.trial.mutant, trial, apart});
+}
+
+bool CaseRecord::was_far_apart(const wire::JobT& entry) const {
+  return std::ranges::any_of(trials_, [&entry](const Named& known) {
+    return known.values == entry.trial.values && known.mutant == entry.trial.mutant &&
+           known.apart > kTwoResults;
+  });
 }
 
 void CaseRecord::ran_at(std::uint64_t position) {

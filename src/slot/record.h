@@ -53,8 +53,11 @@ class CaseRecord {
     std::string values;
     std::string mutant;
     flatbuffers::Offset<wire::Trial> trial;
+    double apart = 0;  // rounding errors between the lanes at the first look
   };
-  void keep(const wire::JobT& entry, flatbuffers::Offset<wire::Trial> trial);
+  void keep(const wire::JobT& entry, flatbuffers::Offset<wire::Trial> trial, double apart = 0);
+  // Whether the first look at this trial saw results far apart.
+  bool was_far_apart(const wire::JobT& entry) const;
 
   const SlotConfig& config_;
   std::uint64_t id_;
