@@ -51,6 +51,13 @@ std::uint64_t least_free(const std::vector<ChosenGpu>& gpus) {
   return least->info.free_bytes;
 }
 
+std::uint64_t least_memory(const std::vector<ChosenGpu>& gpus) {
+  const auto least = std::min_element(gpus.begin(), gpus.end(), [](const auto& a, const auto& b) {
+    return a.info.total_bytes < b.info.total_bytes;
+  });
+  return least->info.total_bytes;
+}
+
 // The number that was asked for, or a useful number, limited by the free memory.
 Result<std::uint32_t> workers_per_gpu(const GpuFlags& flags, const RunConfig& config,
                                       const std::vector<ChosenGpu>& gpus,
@@ -164,6 +171,7 @@ Result<bool> choose_gpu_seats(const GpuFlags& flags, RunConfig& config,
   // This variable means that the user runs an MPS already.
   config.mps = flags.mps && workers * lanes_on_gpus(config) > 1 &&
                std::getenv("CUDA_MPS_PIPE_DIRECTORY") == nullptr;
+  config.gpu_bytes = least_memory(gpus);
   const auto lanes = static_cast<double>(lanes_on_gpus(config));
   double room = static_cast<double>(least_free(gpus)) * kShare - workers * held_by_worker(lanes);
   const double each = lanes * kContextBytes;

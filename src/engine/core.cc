@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "schedule/cost.h"
+
 namespace assay {
 namespace {
 
@@ -103,7 +105,23 @@ void Core::claim_more() {
 
 void Core::add(wire::JobT claimed) {
   added_ = true;
+  if (claimed.test_case.bytes > config_.most_input_bytes) {
+    const std::uint64_t needed = input_bytes(claimed.test_case.text);
+    if (needed > config_.most_input_bytes) return record_too_large(claimed, needed);
+  }
   if (!config_.lease_ms || !renew(claimed)) queue_.add(std::move(claimed));
+}
+
+void Core::record_too_large(const wire::JobT& claimed, std::uint64_t needed) {
+  constexpr double kGiB = 1 << 30;
+  Verdict verdict;
+  verdict.outcome = Outcome::oom;
+  verdict.message = fmt::format("the inputs need {:.1f} GiB, and the GPU has {:.1f} GiB",
+                                static_cast<double>(needed) / kGiB,
+                                static_cast<double>(config_.most_input_bytes) / kGiB);
+  recorded_since_claim_ = true;
+  act(RecordVerdict{claimed, std::move(verdict), {}});
+  if (config_.exit_on_error) stop(StopReason::stopped_on_error);
 }
 
 void Core::claimed(Supply supply) {

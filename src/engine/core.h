@@ -54,6 +54,8 @@ struct CoreConfig {
   // Lifetime of the store's leases, and the number of bundles that are claimed at once.
   std::optional<std::int64_t> lease_ms;
   std::size_t claim = 1;
+  // A case whose inputs alone need more bytes runs nowhere: it is out of memory.
+  std::uint64_t most_input_bytes = std::numeric_limits<std::uint64_t>::max();
   // Pause after a claim without a case, while others hold cases.
   std::int64_t claim_again_ms = 1'000;
 };
@@ -182,6 +184,7 @@ class Core {
   void go_on();
   void claim_more();
   bool renew(const wire::JobT& claimed);
+  void record_too_large(const wire::JobT& claimed, std::uint64_t needed);
   void ask_for_cases();
   void complete();
   void give_work();

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "case/parser.h"
+
 namespace assay {
 namespace {
 
@@ -225,6 +227,16 @@ Cost estimate_cost(const Case& parsed) {
       std::max(products_of_matrices(parsed), products_of_convolution(parsed));
   cost.work_us = saturating_sum(expected_work_us(cost.elements), products / kProductsInUs);
   return cost;
+}
+
+std::uint64_t input_bytes(std::string_view text) {
+  Case parsed;
+  if (!parse_case(text, parsed)) return 0;
+  std::uint64_t bytes = 0;
+  for (const TensorSpec& spec : parsed.tensors()) {
+    bytes = saturating_sum(bytes, saturating_product(spec.elements(), info(spec.dtype).size));
+  }
+  return bytes;
 }
 
 }  // namespace assay

@@ -3,6 +3,7 @@
 // Estimates the memory and time that a case needs, from its text alone.
 
 #include <cstdint>
+#include <string_view>
 
 #include "case/case.h"
 #include "wire/messages_generated.h"
@@ -29,5 +30,8 @@ std::uint64_t measured_work_us(const wire::Record& record);
 // with a shape among the arguments (paddle.zeros([1000, 1000])), and products (one_hot, tile,
 // kron).
 Cost estimate_cost(const Case& parsed);
+
+// Bytes of the tensors of a case, each counted once; 0 for a text that is no case.
+std::uint64_t input_bytes(std::string_view text);
 
 }  // namespace assay

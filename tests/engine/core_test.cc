@@ -145,6 +145,38 @@ TEST(Core, ACaseThatRanOutOfAllMemoryDoesNotRunAgain) {
   }
 }
 
+// On a card of 80 GiB: 41,943 GiB of inputs get their verdict before any slot starts.
+TEST(Core, WhatNoCardCanHoldIsOutOfMemoryByArithmetic) {
+  CoreConfig config;
+  config.most_input_bytes = std::uint64_t{80} << 30;
+  Core core(config, Queue({kPlenty, 0, 0}));
+  core.begin();
+  while (core.next_action()) continue;
+  wire::JobT huge = queued(1);
+  huge.test_case.text = R"(paddle.abs(Tensor([41943, 1073741824], "int8")))";
+  wire::JobT large = queued(2);  // the estimate has results and gradients, too
+  large.test_case.text = R"(paddle.abs(Tensor([20, 1073741824], "float16")))";
+  huge.test_case.bytes = large.test_case.bytes = std::uint64_t{240} << 30;
+  core.add(huge);
+  core.add(large);
+  core.claimed(Supply::none);
+  std::vector<std::uint64_t> recorded;
+  std::vector<std::uint64_t> leased;
+  while (const auto action = core.next_action()) {
+    if (const auto* verdict = std::get_if<RecordVerdict>(&*action)) {
+      recorded.push_back(verdict->ended.test_case.id);
+      EXPECT_EQ(verdict->verdict.outcome, Outcome::oom);
+      EXPECT_THAT(verdict->verdict.message, testing::HasSubstr("41943.0 GiB"));
+    }
+    const auto* lease = std::get_if<SendLease>(&*action);
+    for (const wire::JobT& held : lease == nullptr ? std::vector<wire::JobT>() : lease->cases) {
+      leased.push_back(held.test_case.id);
+    }
+  }
+  EXPECT_THAT(recorded, testing::ElementsAre(1));
+  EXPECT_THAT(leased, testing::ElementsAre(2));
+}
+
 // Retries have neighbours, too.
 TEST(Core, ARetryThatRunsOutOfMemoryRunsAgainAlone) {
   Retries retries;
