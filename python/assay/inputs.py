@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from assay.dump import Dump
@@ -99,11 +100,12 @@ class CaseInputs:
         UNSUPPORTED if the framework's layer has other parameters."""
         job, entry = self.job, self.entry
         made = entry.call(*args, **kwargs)
+        call = made.call if self.refers else made.own
         if entry.kind == OPTIMIZER:
-            if self.refers:
-                return made.call
+            if call is not None:
+                return call
             return lambda *inputs: self.framework.optimized(make, args, kwargs, STEPS, *inputs)
-        layer = None if self.refers else make(*args, **kwargs)
+        layer = None if call is not None else make(*args, **kwargs)
         found = {} if layer is None else self.framework.parameters(layer)
         self.rules = {**self.rules, **made.rules}
         of_case = self._grad_wanted
@@ -119,7 +121,7 @@ class CaseInputs:
         if left := set(found) - set(made.parameters):
             raise Stop(UNSUPPORTED, f"the reference lacks parameters of the layer: {', '.join(sorted(left))}")
         if layer is None:
-            return self._with_state(lambda *inputs, **named: made.call(parameters, *inputs, **named), made)
+            return self._with_state(partial(call, parameters), made)
         if not made.state:
             return layer
         return lambda *inputs, **named: {
@@ -135,6 +137,7 @@ class CaseInputs:
             result, state = call(*inputs, **named)
             return {"result": result, "state": state}
 
+        with_state.has_state = True  # type: ignore[attr-defined]
         return with_state
 
     def _build(self, value: Any, parameter: str, path: str) -> Any:

@@ -27,7 +27,9 @@ class Made:
     """A layer. `call` takes the parameters, as a dict, and then the layer's inputs.
 
     `state` names the parameters without gradient, such as running statistics; `call` then returns the layer's
-    result and a dict of their new values. `constants` are neither differentiated by nor compared.
+    result and a dict of their new values. `constants` are neither differentiated by nor compared. `own` is
+    the tested layer in the same form, if it does not own its parameters; an optimizer's takes a parameter and
+    a gradient.
     """
 
     call: Callable[..., Any]
@@ -36,6 +38,7 @@ class Made:
     state: tuple[str, ...] = ()
     constants: tuple[str, ...] = ()
     dtype: str = "float32"
+    own: Callable[..., Any] | None = None
 
 
 def without(parameters: Mapping[str, tuple[int, ...]], **attributes: Any) -> dict[str, tuple[int, ...]]:

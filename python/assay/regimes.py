@@ -84,6 +84,10 @@ class Traits(NamedTuple):
     # Singular values or eigenvalues (a function of the call's arguments may say): the algorithm is backward
     # stable, so each value has the error of the largest one, which grows with the extent.
     spectral: bool | Callable[..., bool] = False
+    # The floor in ulps of the largest element, or a function of the call's arguments: a power of a rounded
+    # intermediate result multiplies its error.
+    scale: float | Callable[..., float | None] = 1.0
+    scale_back: float | Callable[..., float | None] = 1.0  # … of gradients
     # Half precision is computed in float32 from the inputs to the result.
     in_float32: bool = False
     without: Mapping[str, str] = {}  # by regime: the reason why nothing is judged
@@ -256,12 +260,7 @@ def skip_of(entry: Any, named: Mapping[str, Any], regime: str, tensors: Tensors 
     if undefined:  # nothing is lost where the regime has no other values
         return Skip(undefined if regime == "layout" or _changes(entry, named, regime, tensors) else "")
     specs = tensors.specs
-    if (
-        regime == "exact"
-        and entry.own
-        and entry.family in _COMPUTED
-        and all(s.dtype in INTEGER for s in specs)
-    ):
+    if regime == "exact" and entry.own and entry.family in _COMPUTED and of_integers(named):
         return Skip("a floating-point result of integers is compared under usual values")
     narrow = COMPLEX if entry.family == "unary" else COMPLEX | HALF
     if regime == "wide" and entry.own and any(spec.dtype in narrow for spec in specs):
@@ -506,6 +505,7 @@ def bar_of(
         spectral = traits.spectral
         spectral = ask(spectral, inputs.named, None) if callable(spectral) else spectral
         scale = max(SPECTRAL, math.sqrt(inputs.longest) / 2) if spectral else 1.0
+        scale = max(scale, said_of(traits.scale_back if upstream else traits.scale, inputs, 1.0))
     near_one = traits.near_one
     if (upstream or inputs.complex) and traits.near_one_back is not None:
         near_one = traits.near_one_back

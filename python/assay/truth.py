@@ -133,14 +133,18 @@ class Rounded(Beside):
     moves the truth by more than the few ulps that a result without cancellation loses."""
 
     def unit(self) -> float:
-        """A unit in the last place of the case's coarsest dtype."""
+        """A unit in the last place of the case's coarsest dtype. PyTorch's functions round the result of each
+        operation to it; references in float32 do not."""
+        units = HALF_UNIT if self.entry is not None and self.entry.own else self.units
         specs = specs_in(self.named.values())
-        return 2 * max((self.units[spec.dtype] for spec in specs if spec.dtype in WIDE), default=0.0)
+        return 2 * max((units[spec.dtype] for spec in specs if spec.dtype in WIDE), default=0.0)
 
     def _merged(self, right: Any, value: Any, gradients: bool) -> Any:
         if not gradients and self.job.values not in ROUNDED:
             return right
-        return self.framework.cancelled(right, value, self.unit())
+        # The other lane of PyTorch's functions is the truth, whose error excuses nothing (kBarFactor).
+        few = self.unit() / 2 if self.entry is not None and self.entry.own else self.unit()
+        return self.framework.cancelled(right, value, few)
 
 
 class Smaller(Beside):
@@ -172,7 +176,7 @@ def evaluations(of: Call) -> list[tuple[list[Any], list[Any]]]:
 
 def more(of: Call, truth: WideCall, function: Any) -> list[WideCall]:
     """The evaluations that count at some elements only. One that fails is left out, and so is what follows
-    roundings that show nothing: then no terms cancel."""
+    two roundings that show nothing: then no terms cancel."""
     calls: list[WideCall] = []
     if of.job.values == "wide":
         smaller = Smaller(of, truth)
@@ -181,9 +185,10 @@ def more(of: Call, truth: WideCall, function: Any) -> list[WideCall]:
     roundings = next((count for most, count in ROUNDINGS.items() if of.elements <= most), 0)
     for number in range(roundings):
         rounded = Rounded(of, truth)
-        if not _shows(rounded, function, of.framework.rounding(rounded.unit(), 4096 * (number + 1))):
+        if _shows(rounded, function, of.framework.rounding(rounded.unit(), 4096 * (number + 1))):
+            calls.append(rounded)
+        elif number:  # one may show nothing by chance
             break
-        calls.append(rounded)
     return calls
 
 

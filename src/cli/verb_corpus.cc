@@ -27,6 +27,7 @@ struct OpInfoOptions {
   std::string ops;
   std::string torch_python;
   std::string settings_file;
+  std::string framework = "torch";
 };
 
 // Runs assay.torch_cases.opinfo in the lane's interpreter, with our output.
@@ -38,6 +39,7 @@ Result<int> write_opinfo(const OpInfoOptions& chosen) {
   for (const std::string& word : {std::string("--dtypes"), chosen.dtypes, "--ops=" + chosen.ops}) {
     options.argv.push_back(word);
   }
+  options.environment.emplace_back("PYTHONHASHSEED=0");  // the database iterates over sets
   options.fds = {{STDOUT_FILENO, STDOUT_FILENO}, {STDERR_FILENO, STDERR_FILENO}};
   ASSAY_TRY(Process process, Process::spawn(options));
   ASSAY_TRY(const ExitStatus status, process.wait_at_most(kLongest));
@@ -46,6 +48,9 @@ Result<int> write_opinfo(const OpInfoOptions& chosen) {
 }
 
 void add_flags(CLI::App& opinfo, OpInfoOptions& chosen) {
+  opinfo.add_option("--framework", chosen.framework, "The framework whose database is read")
+      ->check(CLI::IsMember({"torch"}))
+      ->capture_default_str();
   opinfo.add_option("--dtypes", chosen.dtypes, "Dtypes, separated by commas")
       ->capture_default_str();
   opinfo.add_option("--ops", chosen.ops, "A regular expression that the names of ops contain");

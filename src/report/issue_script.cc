@@ -47,7 +47,7 @@ class ScriptWriter {
     ASSAY_CHECK(check());
     if (std::string line = dialect_.on_device(lane_.device); !line.empty()) setup(std::move(line));
     ASSAY_CHECK(inputs());
-    if (lane_.tables) {
+    if (traces()) {
       ASSAY_TRY(traced_, tracer(lane_, std::string(parsed_.api()), trace_script()));
       body_ = traced_.lines;
     } else {
@@ -89,6 +89,9 @@ class ScriptWriter {
     }
     return {};
   }
+
+  // Whether the lane called a function of the tables for a name of another framework.
+  bool traces() const { return lane_.tables && module_of(parsed_.api()) != dialect_.module; }
 
   bool wants_gradient() const { return fault_.gradient || fault_.phase == "backward"; }
 
@@ -165,7 +168,7 @@ class ScriptWriter {
       }
     }
     if (outputs.empty()) {
-      outputs = lane_.tables ? traced_.outputs : Lines{"result"};
+      outputs = traces() ? traced_.outputs : Lines{"result"};
       for (const std::string& output : outputs) {
         upstream.push_back(fmt::format("{}.ones_like({})", dialect_.module, output));
       }

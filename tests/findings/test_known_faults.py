@@ -33,4 +33,4 @@ def test_the_entries_are_sorted_and_state_no_numbers(file):
     assert [key[0] for key in keys] == sorted(key[0] for key in keys)
     assert len(set(keys)) == len(keys)
     stated = set().union(*faults(file))
-    assert stated <= {"api", "outcome", "where", "how", "values", "reason", "upstream"}
+    assert stated <= {"api", "outcome", "where", "how", "values", "dtypes", "reason", "upstream"}

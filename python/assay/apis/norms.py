@@ -17,13 +17,13 @@ def vector_norm(x, p=2.0, axis=None, keepdim=False, name=None, *, dtype=None, ou
     return torch.linalg.vector_norm(x, p, axes_of(x, axis), keepdim, dtype=as_dtype(dtype))
 
 
-def _spectral(p, axes):
+def of_matrix(p, axes):
     """Whether the norm is one of singular values."""
     return p == "nuc" or p in (2, -2) and isinstance(axes, list | tuple) and len(axes) == 2
 
 
 def _refused(p, axes):
-    return "an SVD of a matrix with NaN or infinity may raise an error" if _spectral(p, axes) else None
+    return "an SVD of a matrix with NaN or infinity may raise an error" if of_matrix(p, axes) else None
 
 
 # LAPACK raises an error there; GPU libraries may not.
@@ -31,8 +31,8 @@ OF_MATRIX = dict.fromkeys(FORWARD_ONLY, lambda p="fro", axis=(-2, -1): _refused(
 OF_EITHER = dict.fromkeys(FORWARD_ONLY, lambda p=None, axis=None: _refused(p, axis))
 
 
-OF_A_MATRIX = ROWS | {"spectral": lambda p="fro", axis=(-2, -1): _spectral(p, axis)}
-OF_ANY = ROWS | {"spectral": lambda p=None, axis=None: _spectral(p, axis)}
+OF_A_MATRIX = ROWS | {"spectral": lambda p="fro", axis=(-2, -1): of_matrix(p, axis)}
+OF_ANY = ROWS | {"spectral": lambda p=None, axis=None: of_matrix(p, axis)}
 
 
 @api("paddle.linalg.matrix_norm", traits=OF_A_MATRIX, undefined=OF_MATRIX)

@@ -19,10 +19,17 @@ EXACT = frozenset(
     where zeros zeros_like""".split()
 )
 
+# Operations of several steps whose intermediate results cancel.
+COMPOSED = frozenset(
+    """_batch_norm_with_update native_batch_norm native_batch_norm_backward native_group_norm
+    native_group_norm_backward native_layer_norm native_layer_norm_backward""".split()
+)
+
 
 def rounding(torch: Any, moved: Callable[[Any, int], Any]) -> Any:
     """A context in which `moved(tensor, number)` perturbs the results of PyTorch's operations, also those of
     gradients."""
+    from torch._decomp import decomposition_table as decompositions
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Rounding(TorchDispatchMode):
@@ -39,9 +46,13 @@ def rounding(torch: Any, moved: Callable[[Any, int], Any]) -> Any:
             return moved(value, self.number)
 
         def __torch_dispatch__(self, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            name = operation.overloadpacket.__name__
+            if name in COMPOSED and (steps := decompositions.get(operation)):
+                with self:
+                    return steps(*args, **(kwargs or {}))
             found = operation(*args, **(kwargs or {}))
             aliased = any(part.alias_info is not None for part in operation._schema.returns)
-            if aliased or operation.overloadpacket.__name__ in EXACT:
+            if aliased or name in EXACT:
                 return found
             return type(found)(map(self.one, found)) if isinstance(found, tuple | list) else self.one(found)
 

@@ -1,4 +1,4 @@
-"""PyTorch's transformations of a call: torch.compile and torch.vmap."""
+"""PyTorch's transformations of a call: torch.compile, torch.export and torch.vmap."""
 
 import importlib
 from collections.abc import Callable
@@ -41,6 +41,34 @@ def compiled(torch: Any, function: Callable[..., Any], api: str, setting: str) -
         except dynamo.exc.Unsupported as error:
             reason = str(error).strip().splitlines()[0]
             raise Stop(SKIPPED, f"torch.compile does not capture {api}: {reason}") from error
+
+    return run
+
+
+def exported(torch: Any, function: Callable[..., Any], api: str) -> Callable[..., Any]:
+    """The call as a program of torch.export. Raises Stop at a call that it does not capture."""
+    pytree = importlib.import_module("torch.utils._pytree")
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        leaves, form = pytree.tree_flatten((args, kwargs))
+        places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+
+        class Whole(torch.nn.Module):  # type: ignore[misc]
+            def forward(self, *tensors: Any) -> Any:
+                given = list(leaves)
+                for place, tensor in zip(places, tensors, strict=True):
+                    given[place] = tensor
+                own_args, own_kwargs = pytree.tree_unflatten(given, form)
+                return function(*own_args, **own_kwargs)
+
+        tensors = tuple(leaves[place] for place in places)
+        function(*args, **kwargs)  # an error of the call itself
+        try:
+            program = torch.export.export(Whole(), tensors, strict=False).module()
+        except Exception as error:
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise Stop(SKIPPED, f"torch.export does not capture {api}: {reason}") from error
+        return program(*tensors)
 
     return run
 

@@ -6,15 +6,17 @@ names; `Named` finds them under PyTorch's.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from assay import reference
 from assay.registry import REGISTRY, Api, changes_input
+from assay.torch_cases import modules
+from assay.torch_cases.bounds import TABLE
 from assay.torch_cases.likes import FAMILIES, LIKES, SYNONYMS
 from assay.torch_cases.names import OPERATORS, function_of, parameters_of
 from assay.torch_cases.oracle import Drawn, Oracle
-from assay.torch_cases.tables import TABLE
 from assay.wire import Stop
 
 
@@ -51,6 +53,7 @@ def entry_of(api: str) -> Api | None:
     return None if reference.torch is None else _made(api)
 
 
+_MERGED = {"rules", "traits", "undefined"}  # options of both Paddle's entry and the table count
 _CONSISTENCY = "results are judged by consistency with the arguments, which the call overwrites"
 
 
@@ -61,6 +64,10 @@ def _made(api: str) -> Api | None:
         function = function_of(torch, api)
     except (AttributeError, Stop):
         return None  # Functions.own says why
+    if api in REGISTRY:  # a reference of a user's own (assay.own_tables)
+        return replace(REGISTRY[api], own=True)
+    if modules.is_made(api):
+        return modules.entry_of(torch, api, function, _made)
     stem = api.rpartition(".")[2]
     own = TABLE.get(api) or TABLE.get(stem) or {}
     parameters = own.get("parameters") or parameters_of(torch, api, function)
@@ -70,7 +77,7 @@ def _made(api: str) -> Api | None:
     first = {"x": parameters[0]} if parameters else {}
     first |= {"axis": "dim"} if "dim" in parameters else {}
     options |= {key: value for key, value in own.items() if key != "parameters"} | {
-        "rules": options.get("rules", {}) | own.get("rules", {}),
+        **{key: {**options.get(key, {}), **own[key]} for key in _MERGED & own.keys()},
         "aliases": first | options.get("aliases", {}),
     }
     if in_place and options.pop("shown", None):  # it looks at the arguments before the call

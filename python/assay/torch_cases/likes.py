@@ -27,6 +27,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "negative_slope": ("negative_slope",),
     "sorted_sequence": ("sorted_sequence",),
     "mat": ("mat1",),
+    "p": ("ord",),
 }
 
 # PyTorch's functions by their last name: Paddle's function of the same meaning, where the names differ.
@@ -82,6 +83,7 @@ LIKES: dict[str, str] = {
     "amin": "paddle.amin",
     "relu": "paddle.nn.functional.relu",
     "logit": "paddle.logit",
+    "mvlgamma": "paddle.multigammaln",
     "xlogy": "paddle.multiply",
     "xlog1py": "paddle.multiply",
 }

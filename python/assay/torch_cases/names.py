@@ -17,6 +17,7 @@ NAMESPACES = (
     "torch.signal.windows", "torch.sparse",
 )  # fmt: skip
 MODULES = "torch.nn"
+OPTIMIZERS = "torch.optim"
 OPERATORS = "torch.ops"
 CREATES = frozenset(
     "arange asarray bartlett_window blackman_window empty empty_permuted empty_strided eye fftfreq full "
@@ -43,14 +44,15 @@ def function_of(torch: Any, api: str) -> Callable[..., Any]:
     home, _, stem = api.rpartition(".")
     if api.startswith(OPERATORS + "."):
         return _operator(torch, api)
-    if home == MODULES:
+    if home in (MODULES, OPTIMIZERS):
         found = look_up(torch, api)
-        if not (inspect.isclass(found) and issubclass(found, torch.nn.Module)):
-            refuse(f"{api} is no module")
+        base = torch.nn.Module if home == MODULES else torch.optim.Optimizer
+        if not (inspect.isclass(found) and issubclass(found, base)):
+            refuse(f"{api} is no module or optimizer")
         return found
     if home not in NAMESPACES:
         refuse(
-            f"{api}: a case may call functions of {', '.join(NAMESPACES)}, modules of {MODULES} "
+            f"{api}: a case may call functions of {', '.join(NAMESPACES)}, {MODULES}, {OPTIMIZERS} "
             f"and {OPERATORS}"
         )
     found = look_up(torch, api)

@@ -16,11 +16,13 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from assay.shared import DTYPES as KNOWN_DTYPES
 from assay.torch_cases.names import OPERATORS, function_of
 from assay.wire import Stop
 
 DTYPES = "float32,float64,bfloat16,float16,complex64,int64"
 MOST_ELEMENTS = 1 << 18  # of a tensor
+MOST_DIMENSIONS = 64  # src/case/case_atoms.cc
 MOST_WITH_OUT = 2  # samples of each dtype that are written with out=, too
 
 
@@ -48,6 +50,51 @@ def texts(torch: Any, dtypes: list[Any], wanted: re.Pattern[str], left_out: Coun
             if text not in seen:
                 seen.add(text)
                 yield text
+
+
+def texts_of_modules(
+    torch: Any, dtypes: list[Any], wanted: re.Pattern[str], left_out: Counter[str]
+) -> Iterator[str]:
+    """The cases of every module of the database, in training mode, each once."""
+    from torch.testing._internal.common_modules import module_db
+
+    seen = set()
+    for info, dtype in itertools.product(module_db, dtypes):
+        name = f"torch.nn.{info.module_cls.__name__}"
+        if not wanted.search(name) or dtype not in info.dtypes:
+            continue
+        torch.manual_seed(0)
+        samples = info.module_inputs_func(info, device="cpu", dtype=dtype, requires_grad=False, training=True)
+        for sample in samples:
+            try:
+                function_of(torch, name)
+                numbers: dict[int, int] = {}
+                made, call = sample.constructor_input, sample.forward_input
+                parts = [
+                    _arguments(torch, made.args, _of_dtype(torch, info.module_cls, made, dtype), numbers),
+                    _arguments(torch, call.args, call.kwargs, numbers),
+                ]
+                text = f"{name}({', '.join(parts[0])})({', '.join(parts[1])})"
+            except (AttributeError, Stop):
+                left_out[f"{name} is no module that a case may construct"] += 1
+            except Inexpressible as error:
+                left_out[f"{name}: {error}"] += 1
+            else:
+                if text not in seen:
+                    seen.add(text)
+                    yield text
+
+
+def _of_dtype(torch: Any, make: Any, made: Any, dtype: Any) -> dict[str, Any]:
+    """The constructor's arguments for parameters of this dtype."""
+    parameters = list(make(*made.args, **made.kwargs).parameters())
+    if not parameters or dtype == torch.get_default_dtype() or "dtype" in made.kwargs:
+        return dict(made.kwargs)
+    try:
+        make(*made.args, **made.kwargs, dtype=dtype)
+    except TypeError as error:
+        raise Inexpressible("its constructor takes no dtype") from error
+    return {**made.kwargs, "dtype": dtype}
 
 
 def _of_samples(torch: Any, op: Any, dtype: Any, left_out: Counter[str]) -> Iterator[str]:
@@ -82,7 +129,7 @@ def _each(samples: Any, op: Any, left_out: Counter[str]) -> Iterator[Any]:
         left_out[f"{op.name}: its samples raise {type(error).__name__}"] += 1
 
 
-def _cases(torch: Any, function: Any, sample: Any, with_out: bool, rejected: bool = False) -> list[str]:
+def _cases(torch: Any, function: Any, sample: Any, with_out: bool, rejected: bool = False) -> Iterator[str]:
     """The one call of PyTorch's functions that the op makes for a sample, and the same call with out=."""
     calls: list[str | Inexpressible] = []
     results: list[Any] = []
@@ -108,9 +155,9 @@ def _cases(torch: Any, function: Any, sample: Any, with_out: bool, rejected: boo
     text = calls[0]
     if isinstance(text, Inexpressible):
         raise text
-    if not with_out or not isinstance(results[-1], torch.Tensor) or "out=" in text:
-        return [text]
-    return [text, f"{text[:-1]}, out={_tensor(torch, results[-1].contiguous(), {})})"]
+    yield text
+    if with_out and isinstance(results[-1], torch.Tensor) and "out=" not in text:
+        yield f"{text[:-1]}, out={_tensor(torch, results[-1].contiguous(), {})})"
 
 
 def _is_call(torch: Any, called: Any) -> bool:
@@ -127,11 +174,14 @@ def _text(torch: Any, called: Any, args: Any, kwargs: Any) -> str:
         function_of(torch, name)
     except (AttributeError, Stop) as error:
         raise Inexpressible(f"{name or called} is no function that a case may call") from error
-    seen: dict[int, int] = {}
+    return f"{name}({', '.join(_arguments(torch, args, kwargs, {}))})"
+
+
+def _arguments(torch: Any, args: Any, kwargs: Any, seen: dict[int, int]) -> list[str]:
+    """The arguments of a call; `seen` numbers the tensors of the case."""
     parts = [_value(torch, value, seen) for value in args]
     kept = {key: value for key, value in kwargs.items() if key not in ("device", "pin_memory")}
-    parts += [f"{key}={_value(torch, value, seen)}" for key, value in kept.items()]
-    return f"{name}({', '.join(parts)})"
+    return parts + [f"{key}={_value(torch, value, seen)}" for key, value in kept.items()]
 
 
 def _value(torch: Any, value: Any, seen: dict[int, int]) -> str:
@@ -168,6 +218,11 @@ def _tensor(torch: Any, value: Any, seen: dict[int, int]) -> str:
         raise Inexpressible("a sparse, quantized or nested tensor")
     if 0 in value.stride() and value.numel() > 1:
         raise Inexpressible("a tensor whose elements overlap")
+    if value.ndim > MOST_DIMENSIONS:
+        raise Inexpressible(f"a tensor of more than {MOST_DIMENSIONS} dimensions")
+    dtype = str(value.dtype).removeprefix("torch.")
+    if dtype not in KNOWN_DTYPES:
+        raise Inexpressible(f"a tensor of {dtype}")
     if value.numel() > MOST_ELEMENTS:
         raise Inexpressible("a large tensor")
     seen[id(value)] = len(seen) + 1
@@ -175,7 +230,7 @@ def _tensor(torch: Any, value: Any, seen: dict[int, int]) -> str:
     strides = ""
     if not value.is_contiguous() and value.numel():
         strides = f", strides=[{', '.join(map(str, value.stride()))}]"
-    return f'Tensor([{shape}], "{str(value.dtype).removeprefix("torch.")}"{strides})'
+    return f'Tensor([{shape}], "{dtype}"{strides})'
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -188,6 +243,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         import torch
         import torch.testing._internal.common_methods_invocations
+        import torch.testing._internal.common_modules
 
         dtypes = [getattr(torch, name) for name in options.dtypes.split(",")]
         wanted = re.compile(options.ops)
@@ -197,7 +253,10 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     left_out: Counter[str] = Counter()
     count = 0
-    for text in texts(torch, dtypes, wanted, left_out):
+    found = itertools.chain(
+        texts(torch, dtypes, wanted, left_out), texts_of_modules(torch, dtypes, wanted, left_out)
+    )
+    for text in found:
         print(text)
         count += 1
     print(

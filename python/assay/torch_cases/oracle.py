@@ -89,8 +89,6 @@ class Oracle:
         named = dict(zip(self.parameters, args, strict=False)) | kwargs
         if any(named.get(name) for name in ("dropout_p", "dropout")) and named.get("training", True):
             raise Stop(UNSUPPORTED, "assay has no distribution for results after dropout")
-        if self.stem.startswith("fractional_max_pool") and named.get("_random_samples") is None:
-            raise Stop(UNSUPPORTED, "assay has no distribution for results of drawn regions")
         if self.stem == "tensor_split" and any(isinstance(part, self.torch.Tensor) for part in args[1:]):
             raise Stop(UNSUPPORTED, "assay makes no tensors on the CPU for a device")
         if self.stem == "rms_norm" and named.get("eps") is None:  # the default depends on the dtype
@@ -127,6 +125,8 @@ class Oracle:
             return wide.to(found.dtype)
         if isinstance(wide, list | tuple) and isinstance(found, list | tuple) and len(wide) == len(found):
             return [self._rounded(*pair) for pair in zip(wide, found, strict=True)]
+        if isinstance(wide, dict):
+            return {name: self._rounded(each, found[name]) for name, each in wide.items()}
         if isinstance(wide, self.torch.dtype):
             return found
         return wide if type(wide) is type(found) else found

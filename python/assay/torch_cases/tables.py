@@ -3,6 +3,7 @@ what is not promised. Functions are named by their last name, or in full where n
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -13,7 +14,7 @@ from assay.apis.random import SHARE, _normal
 from assay.arguments import as_ints
 from assay.reference import common_shape, torch
 from assay.registry import Api
-from assay.rules import Literal, constant, distinct, increasing, integers, literal, positive
+from assay.rules import Literal, constant, distinct, increasing, integers, literal, positive, uniform
 from assay.shared import MOST_ELEMENTS
 from assay.wire import UNSUPPORTED, Stop
 
@@ -229,9 +230,31 @@ def _samples(this: Any) -> Any:
     return Literal([(place * 5 % 16) / 16 + 1 / 37 for place in range(this.size)])
 
 
-for _pool in ("fractional_max_pool2d", "fractional_max_pool3d"):
+def _in_planes(found: Any, given: dict[str, Any], axes: int) -> Any:
+    """The result. If it depends on drawn regions: its shape, and whether each maximum is an element of its
+    plane, at its index."""
+    if given.get("_random_samples") is not None:
+        return found
+    values, *index = found if isinstance(found, list | tuple) else (found,)
+    planes, flat = given["input"].flatten(-axes), values.flatten(-axes)
+    if index:
+        right = planes.gather(-1, index[0].flatten(-axes)) == flat
+    else:
+        right = (planes[..., None, :] == flat[..., None]).any(-1)
+    return {"shape": list(values.shape), "elements of their planes": bool(right.all())}
+
+
+for _axes in (2, 3):
+    _pool = f"fractional_max_pool{_axes}d"
+    known(  # a function that chooses one of two
+        _pool,
+        parameters=(
+            "input", "kernel_size", "output_size", "output_ratio", "return_indices", "_random_samples",
+        ),
+    )  # fmt: skip
     known(
         f"{_pool} {_pool}_with_indices",
+        shown=partial(_in_planes, axes=_axes),
         family="pooling",
         _random_samples=_samples,
         input=distinct(),
@@ -319,6 +342,9 @@ known("bucketize", boundaries=increasing())
 
 
 def _classes(this: Any, x: Any) -> Any:
+    """Classes along the second axis of the scores; a floating-point target has shares of classes."""
+    if "float" in this.dtype:
+        return uniform(0, 1)
     return integers(0, x.shape[1 if x.ndim > 1 else 0] if x.shape else 1)
 
 
@@ -326,6 +352,7 @@ _PRODUCTS = {"wide": "products of many elements overflow in between"}
 known("index_reduce index_reduce_ scatter_reduce scatter_reduce_", undefined=_PRODUCTS)
 known("nll_loss multi_margin_loss", family="classification", target=_classes)
 known("multilabel_margin_loss", family="loss", target=constant(0))
+known("cross_entropy", target=_classes)
 known("linear_cross_entropy", target=integers(0, lambda linear_weight: linear_weight.shape[0]))
 known(
     "ctc_loss",
@@ -359,23 +386,3 @@ known("lu torch.linalg.lu lu_factor lu_factor_ex", A=lopsided, input=lopsided, s
 for _name in ("native_batch_norm", "native_layer_norm", "native_group_norm", "_batch_norm_with_update"):
     # What they save for the backward differs by device.
     known(_name, shown=lambda found, given: found[0])
-
-# -- what is not promised --
-
-_CONVERTED = dict.fromkeys(
-    ("wide", "nan", "infinity", "bulk"), "conversions of numbers that an integer cannot hold are undefined"
-)
-known("byte char short int long", undefined=_CONVERTED)
-_MIDDLE = dict.fromkeys(
-    ("infinity", "bulk", "exact"), "which of several equal elements is selected is not specified"
-)
-known("median nanmedian", undefined=_MIDDLE)
-known(
-    "mode", grad=False, undefined={"nan": "which of the numbers beside NaN is most frequent is not specified"}
-)
-known("zeta", undefined=dict.fromkeys(("wide", "exact"), "the series is cut by the dtype"))
-# Reflections multiply the error of a coordinate.
-_REFLECTED = {"coordinates": lambda x: 16.0 * max(x.shape[2:], default=1), "chained": True}
-known("grid_sampler grid_sampler_2d grid_sampler_3d", traits=_REFLECTED)
-known("logspace mvlgamma mvlgamma_ multigammaln", traits={"terms": 64.0})
-known("embedding embedding_bag", undefined={"wide": "squares of the norm that max_norm bounds overflow"})

@@ -1,0 +1,199 @@
+"""What PyTorch does not promise, and how its functions round: value regimes without a verdict, traits of
+error bars, and value rules that avoid the limits of half precision."""
+
+from math import isfinite
+from typing import Any
+
+from assay.apis.norms import of_matrix
+from assay.regimes import HALF
+from assay.rules import Literal, integers, positive, uniform
+from assay.spec import COMPLEX, INTEGER
+from assay.torch_cases.tables import TABLE, known
+
+__all__ = ["TABLE"]
+
+_CONVERTED = dict.fromkeys(
+    ("wide", "nan", "infinity", "bulk"), "conversions of numbers that an integer cannot hold are undefined"
+)
+known("byte char short int long", undefined=_CONVERTED)
+_MIDDLE = dict.fromkeys(
+    ("infinity", "bulk", "exact"), "which of several equal elements is selected is not specified"
+)
+known("median nanmedian", undefined=_MIDDLE)
+known(
+    "mode", grad=False, undefined={"nan": "which of the numbers beside NaN is most frequent is not specified"}
+)
+known("zeta", undefined=dict.fromkeys(("wide", "exact"), "the series is cut by the dtype"))
+
+
+def _reflects(padding_mode: Any) -> bool:
+    return padding_mode in (2, "reflection")
+
+
+def _of_coordinates(x: Any, padding_mode: Any = 0) -> float:
+    """A coordinate's error in ulps. Reflections multiply it."""
+    return (16.0 if _reflects(padding_mode) else 1.0) * max(x.shape[2:], default=1)
+
+
+def _nearest(x: Any, mode: str = "", interpolation_mode: int = 0, padding_mode: Any = 0) -> str:
+    nearest = mode == "nearest" or interpolation_mode == 1
+    jumps = nearest and _reflects(padding_mode) and x.dtype in HALF
+    return "a coordinate that is rounded to half precision selects another neighbour" if jumps else ""
+
+
+known(
+    "grid_sampler grid_sampler_2d grid_sampler_3d grid_sample",
+    traits={"coordinates": _of_coordinates},
+    undefined={"exact": _nearest},
+)
+
+
+def _exponent(p: Any = 2) -> float:
+    """Gradients of norms take this power of the norm, which is rounded."""
+    return max(1.0, abs(p - 1)) if isinstance(p, int | float) and isfinite(p) else 1.0
+
+
+def _singular(p: Any, axis: Any) -> str:
+    return "singular values are accurate to an ulp of the largest one" if of_matrix(p, axis) else ""
+
+
+def _axes(x: Any, axis: Any) -> Any:
+    """The axes of torch.linalg.norm, which takes the norm of a matrix also without axes."""
+    return (0, 1) if axis is None and len(x.shape) == 2 else axis
+
+
+def _root(p: Any = 2) -> float:
+    """Norms of small orders are high powers of a sum."""
+    return max(1.0, 1 / abs(p)) if isinstance(p, int | float) and p else 1.0
+
+
+# Half precision rounds the sums that maxima choose from.
+_NORM = {"in_float32": False, "scale": _root, "scale_back": _exponent}
+known("norm vector_norm matrix_norm normalize dist", traits=_NORM)
+_SINGULAR = ("wide", "exact")
+known("norm", undefined=dict.fromkeys(_SINGULAR, lambda p=None, axis=None: _singular(p, axis)))
+known("matrix_norm", undefined=dict.fromkeys(_SINGULAR, lambda p=None, axis=(-2, -1): _singular(p, axis)))
+known(
+    "torch.linalg.norm",
+    traits=_NORM | {"spectral": lambda x, p=None, axis=None: of_matrix(p, _axes(x, axis))},
+    undefined=dict.fromkeys(_SINGULAR, lambda x, p=None, axis=None: _singular(p, _axes(x, axis))),
+)
+
+
+def _powers(dtype: str | None = None) -> float:
+    """The error in ulps of a power whose exponent is rounded. Complex powers are made of exp and log."""
+    return 4.0 if dtype in HALF | COMPLEX else 1.0
+
+
+def _few(this: Any) -> Any:
+    return integers(-2, 4) if this.dtype in INTEGER else uniform(-2, 2)
+
+
+known("logspace", traits={"coordinates": _powers}, start=_few, end=_few)
+known("histogram", traits={"coordinates": lambda density=False: 16.0 if density else 1.0})  # edges cancel
+known(
+    "cov",
+    traits={"scale_back": lambda aweights=None: 1.0 if aweights is None else 4.0},  # their sums cancel
+    undefined={
+        "wide": lambda aweights=None, fweights=None: (
+            "" if aweights is None and fweights is None else "squares times weights overflow"
+        ),
+        "exact": lambda x: "the parts of a complex infinity are not specified" if x.dtype in COMPLEX else "",
+    },
+)
+
+
+known(
+    "matrix_exp",
+    traits={"scale": 4.0},
+    undefined={"wide": "squarings multiply the error of the largest element"},
+)
+
+
+def _multiplies(x: Any, compute_mode: str = "") -> bool:
+    """Whether distances are computed by a matrix product, whose terms cancel."""
+    return (
+        compute_mode == "use_mm_for_euclid_dist" or x.shape[-2] > 25 and not compute_mode.startswith("donot")
+    )
+
+
+def _of_product(x: Any, compute_mode: str = "") -> float:
+    return 64.0 if _multiplies(x, compute_mode) else 1.0
+
+
+known(
+    "cdist",
+    traits={"scale": _of_product, "scale_back": _of_product},
+    undefined={
+        "wide": lambda x, compute_mode="": "distances cancel" if _multiplies(x, compute_mode) else "",
+    },
+)
+
+
+def _logarithms(x: Any, log_input: bool = True) -> str:
+    return "" if log_input or x.dtype not in HALF else "terms of half precision cancel"
+
+
+known("poisson_nll_loss", undefined={"exact": _logarithms})
+known(
+    "cosine_similarity",
+    undefined={"exact": lambda x: "half precision cannot hold squares of 1e-5" if x.dtype in HALF else ""},
+)
+
+
+def _times(value: float = 1) -> str:
+    return "value * tensor1 overflows before it is divided" if abs(value) > 1 else ""
+
+
+known("bilinear", traits={"in_float32": False, "scale": 2.0})  # half precision rounds the inner products
+known("addcdiv addcdiv_", undefined={"wide": _times}, tensor2=positive(0.5, 1.5))
+known("gaussian_nll_loss", traits={"scale_back": 4.0})  # float16 adds up subnormal numbers
+known(
+    " ".join(f"{scaled}modified_bessel_k{order}" for scaled in ("", "scaled_") for order in (0, 1)),
+    traits={"near_one": 1.0, "near_one_back": 2.0},  # a logarithm and a series cancel
+)
+
+
+def _number(weight: Any) -> str:
+    return (
+        "a weight that the dtype cannot hold cancels" if isinstance(weight, float) and weight * 64 % 1 else ""
+    )
+
+
+# A complex weight is rounded, and its products cancel.
+known("lerp lerp_", traits={"near_one_back": 1.0}, undefined={"exact": _number})
+
+# -- values --
+
+
+def _factors(this: Any, reduce: str = "") -> Any:
+    """Near 1 for products, so that half precision holds them and their gradients."""
+    return positive(0.5, 1.5) if reduce == "prod" and this.dtype in HALF else None
+
+
+known(
+    "index_reduce index_reduce_ scatter_reduce scatter_reduce_",
+    input=_factors, self=_factors, source=_factors, src=_factors,
+)  # fmt: skip
+
+
+def _argument(this: Any, n: int = 1) -> Any:
+    """Where float16 holds the derivative: polygamma(5, 0.2) is 2e6."""
+    return positive(1, 5) if this.dtype == "float16" and n > 1 else positive(0.2, 5)
+
+
+def _signs(this: Any) -> Any:
+    """The labels of the documentation: 1 and -1."""
+    return Literal([1 - place * 5 % 8 // 4 * 2 for place in range(this.size)])
+
+
+def _ascending(this: Any) -> Any:
+    """Coordinates whose differences are about 1."""
+    return Literal([place + place * 5 % 8 / 16 for place in range(this.size)]) if this.shape else None
+
+
+known("gradient", spacing=_ascending)
+known("polygamma polygamma_", input=_argument, self=_argument)
+known("__rpow__", other=lambda this: integers(1, 5) if this.dtype in INTEGER else positive(0.5, 2))
+known("hinge_embedding_loss", target=_signs)
+known("embedding embedding_bag", undefined={"wide": "squares of the norm that max_norm bounds overflow"})
