@@ -41,8 +41,8 @@ Status take(std::string_view line, std::uint64_t seed, Case& scratch, Candidates
 
 }  // namespace
 
-Result<std::vector<std::string>> choose_mutation_cases(const std::vector<std::string>& patterns,
-                                                       std::uint64_t seed, std::uint32_t each) {
+Result<std::vector<std::string>> choose_cases_of_apis(const std::vector<std::string>& patterns,
+                                                      std::uint64_t seed, std::uint32_t each) {
   Candidates candidates;
   Case scratch;
   ASSAY_CHECK(each_corpus_line(patterns, [&](const auto&, const CorpusLine& line) {

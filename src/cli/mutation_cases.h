@@ -1,6 +1,7 @@
 #pragma once
 
-// The cases that `assay mutate` plants faults in: a few small ones of each API.
+// A few small cases of each API: those that `assay mutate` plants faults in, and those of
+// `assay relations`.
 
 #include <cstdint>
 #include <string>
@@ -13,7 +14,7 @@ namespace assay {
 // Canonical texts of up to `each` cases of every API in these files. `seed` draws them from the
 // cases of up to a few thousand elements; an API without such a case gets its smallest. Cases with
 // an empty tensor and lines that do not parse are left out.
-Result<std::vector<std::string>> choose_mutation_cases(const std::vector<std::string>& patterns,
-                                                       std::uint64_t seed, std::uint32_t each);
+Result<std::vector<std::string>> choose_cases_of_apis(const std::vector<std::string>& patterns,
+                                                      std::uint64_t seed, std::uint32_t each);
 
 }  // namespace assay

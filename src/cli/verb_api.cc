@@ -53,6 +53,14 @@ void write_files(const ApiOptions& options, const RunConfig& config, RunReader& 
     if (!written) closed.unwritten.push_back(written.error().message);
   };
   if (options.test_tol) keep(write_tolerances(run, folder));
+  if (options.bitwise_alignment) {
+    const auto share = write_bitwise(run, folder);
+    keep(share);
+    if (share) {
+      closed.notes.push_back(fmt::format("{} of {} APIs have equal bits; bitwise.csv has the rest",
+                                         share->equal, share->apis));
+    }
+  }
   if (mode_of(config).agreement == Agreement::stable) keep(write_stability(run, folder));
   if (mode_of(config).agreement == Agreement::speed) keep(write_performance(run, folder));
   if (options.generate_failed_tests) {
@@ -60,8 +68,9 @@ void write_files(const ApiOptions& options, const RunConfig& config, RunReader& 
                             [&](const std::string& note) { closed.notes.push_back(note); }));
   }
   keep(export_text_logs(run, folder));
-  keep(write_report_page(run, folder / "report.html",
-                         closed.comparison ? &*closed.comparison : nullptr));
+  keep(write_report_page(run, {.file = folder / "report.html",
+                               .folder = folder,
+                               .against = closed.comparison ? &*closed.comparison : nullptr}));
 }
 
 // Writes the files of the run and reads its report.

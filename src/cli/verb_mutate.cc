@@ -67,7 +67,7 @@ Status choose_faults(const MutateOptions& options, wire::CaseSettingsT& settings
 // Writes the chosen cases to a file in the run's folder, which becomes its corpus.
 Status choose_cases(const MutateOptions& options, RunConfig& config) {
   ASSAY_TRY(const std::vector<std::string> chosen,
-            choose_mutation_cases(config.sources.patterns, config.settings.seed, options.cases));
+            choose_cases_of_apis(config.sources.patterns, config.settings.seed, options.cases));
   std::error_code error;
   std::filesystem::create_directories(config.folder, error);
   const std::filesystem::path file = config.folder / "cases.txt";

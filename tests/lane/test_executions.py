@@ -28,6 +28,9 @@ class Able:
 
         return call
 
+    def exported(self, function, api):
+        return function
+
     def batched(self, function, args, kwargs):
         self.notes.append("batched")
         return function(*args, **kwargs)
@@ -48,9 +51,9 @@ def twice_as_much(x):
 
 
 def test_every_file_is_a_way():
-    known = "amp compile deterministic eager threads timed to_static twice vmap"
+    known = "amp compile deterministic eager export relation threads timed to_static twice vmap"
     assert names() == tuple(known.split())
-    for name in names():
+    for name in set(names()) - {"relation"}:  # it needs tensors (tests/real/test_relations.py)
         setting = "=2" if name == "threads" else ""
         assert Execution(name + setting, Able()).wrap(twice_as_much, "paddle.twice")(21) == 42
 
