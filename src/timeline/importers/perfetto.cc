@@ -7,6 +7,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <protozero/exception.hpp>
+// A field may have another wire type than its number says. protozero would assert that it has not.
+#define protozero_assert(x) \
+  ((x) ? static_cast<void>(0) : throw protozero::unknown_pbf_wire_type_exception())
 #include <protozero/pbf_reader.hpp>
 #include <unordered_map>
 
