@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <set>
@@ -12,6 +13,7 @@ namespace assay {
 namespace {
 
 std::atomic<bool> was_interrupted{false};
+std::atomic<bool> in_a_hurry{false};
 std::mutex mutex;
 std::set<int> sockets;  // guarded by the mutex
 
@@ -34,7 +36,7 @@ InterruptibleSocket::~InterruptibleSocket() {
 
 void InterruptibleSocket::expect(std::chrono::milliseconds limit) {
   const std::scoped_lock lock(mutex_);
-  until_ = std::chrono::steady_clock::now() + limit;
+  until_ = std::chrono::steady_clock::now() + hurried(limit);
   changed_.notify_one();
   if (!watch_.joinable())
     watch_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
@@ -61,6 +63,7 @@ void InterruptibleSocket::watch(const std::stop_token& stop) {
       changed_.wait_until(lock, stop, until, [this, until] { return until_ && *until_ < until; });
     } else {
       timed_out_ = true;
+      if (in_a_hurry) was_interrupted = true;
       until_.reset();
       ::shutdown(copy_, SHUT_RDWR);
     }
@@ -71,6 +74,12 @@ void interrupt_sockets() {
   was_interrupted = true;
   const std::scoped_lock lock(mutex);
   for (const int socket : sockets) ::shutdown(socket, SHUT_RDWR);
+}
+
+void hurry_sockets() { in_a_hurry = true; }
+
+std::chrono::milliseconds hurried(std::chrono::milliseconds limit) {
+  return in_a_hurry ? std::min(limit, kHurriedLimit) : limit;
 }
 
 bool interrupted() { return was_interrupted; }

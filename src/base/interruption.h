@@ -40,7 +40,14 @@ class InterruptibleSocket {
 // Shuts down every interruptible socket. Any thread may call it.
 void interrupt_sockets();
 
-// Whether interrupt_sockets() was called. Loops that would connect again give up then.
+// Says that a signal asks the program to end: from now on no wait for another machine takes longer
+// than kHurriedLimit, and one that reaches it counts as interrupted.
+void hurry_sockets();
+constexpr std::chrono::milliseconds kHurriedLimit{5000};
+// `limit`, or less after hurry_sockets().
+std::chrono::milliseconds hurried(std::chrono::milliseconds limit);
+
+// Whether a wait was interrupted. Loops that would connect again give up then.
 bool interrupted();
 
 }  // namespace assay

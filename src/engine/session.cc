@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/interruption.h"
 #include "base/log_cap.h"
 #include "base/orphans.h"
 #include "engine/lane_plan.h"
@@ -351,6 +352,7 @@ void Session::tick() {
 Status Session::watch_signals() {
   const auto take = [this] {
     signals_->taken();
+    hurry_sockets();  // the database may stop answering from now on
     core_.signal();
     act();
   };

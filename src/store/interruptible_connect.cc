@@ -20,9 +20,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr int kLookMs = 50;  // how often an attempt looks for an interruption
 
-// The time for all hosts of the address; nullopt: no limit. libpq leaves it to callers of
+// The time for all hosts of the address, an hour without a limit. libpq leaves it to callers of
 // PQconnectPoll().
-std::optional<std::chrono::seconds> time_limit(PGconn* connection) {
+std::chrono::seconds time_limit(PGconn* connection) {
   const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> options(PQconninfo(connection),
                                                                              &PQconninfoFree);
   int seconds = 0;
@@ -37,7 +37,7 @@ std::optional<std::chrono::seconds> time_limit(PGconn* connection) {
       hosts = std::max(hosts, 1 + std::count(value.begin(), value.end(), ','));
     }
   }
-  if (seconds <= 0) return std::nullopt;
+  if (seconds <= 0) return std::chrono::hours(1);
   return std::chrono::seconds(seconds) * hosts;
 }
 
@@ -57,7 +57,7 @@ pqxx::connectionpolicy::handle InterruptibleConnect::do_startconnect(handle orig
   PostgresPollingStatusType next = PGRES_POLLING_WRITING;
   while (PQstatus(connection) != CONNECTION_BAD && next != PGRES_POLLING_OK) {
     if (interrupted()) refuse(connection, "interrupted while it did not answer");
-    if (limit && Clock::now() - began > *limit) refuse(connection, "timeout expired");
+    if (Clock::now() - began > hurried(limit)) refuse(connection, "timeout expired");
     pollfd ready{PQsocket(connection), POLLOUT, 0};
     if (next == PGRES_POLLING_READING) ready.events = POLLIN;
     if (::poll(&ready, 1, kLookMs) > 0) next = PQconnectPoll(connection);

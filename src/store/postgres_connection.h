@@ -156,7 +156,7 @@ template <typename Work>
 Status PostgresStore::patiently(Work&& work) {
   const auto began = std::chrono::steady_clock::now();
   const auto out_of_patience = [&] {
-    if (!gave_up_) gave_up_ = std::chrono::steady_clock::now() - began > options_.patience;
+    if (!gave_up_) gave_up_ = std::chrono::steady_clock::now() - began > hurried(options_.patience);
     return gave_up_;
   };
   while (true) {

@@ -57,16 +57,20 @@ class SilentListener {
   std::uint16_t port_ = 0;
 };
 
-// How long the program runs on after a SIGTERM; nullopt: 30 s and longer.
-std::optional<double> seconds_to_end(Process& program) {
+// How long the program still runs; nullopt: 30 s and longer.
+std::optional<double> seconds_until_end(Process& program) {
   const auto began = std::chrono::steady_clock::now();
-  program.signal(SIGTERM);
   ExitStatus ended;
   while (!*program.try_wait(ended)) {
     if (std::chrono::steady_clock::now() - began > std::chrono::seconds(30)) return std::nullopt;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+}
+
+std::optional<double> seconds_to_end(Process& program) {
+  program.signal(SIGTERM);
+  return seconds_until_end(program);
 }
 
 // What each verb does with a database that never answers: it ends at a signal.
@@ -122,31 +126,59 @@ TEST(DatabaseStall, ASignalEndsAPageWhoseDatabaseIsStopped) {
   std::printf("serve ended after %.2f s\n", *took);
 }
 
-TEST(DatabaseStall, ASignalEndsARunWhoseDatabaseIsStopped) {
-  if (!PostgresServer::programs()) GTEST_SKIP() << "PostgreSQL is not installed: tools/setup dev";
-  PostgresServer server;
-  const std::string address = server.address("stall");
-  Cli cli;
-  std::vector<std::string> cases;
-  for (int i = 1; i <= 600; ++i) {
-    cases.push_back(fmt::format("paddle.fake.slow(Tensor([{}], \"float32\"), 0.05)", i));
+// A run of 600 slow cases in one slot, some of whose results are recorded.
+class RunWithDatabase : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!PostgresServer::programs()) GTEST_SKIP() << "PostgreSQL is not installed: tools/setup dev";
+    server_.emplace();
+    address_ = server_->address("stall");
   }
-  Process run = cli.start(cli.api({"--api_config_file=" + cli.write_cases(cases),
-                                   "--num_workers_per_gpu=1", "--store=" + address}));
-  std::vector<pid_t> stopped;
-  for (int tries = 0; tries < 300 && stopped.empty(); ++tries) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    stopped = backends(address);
+  void begin(double seconds_of_a_case) {
+    std::vector<std::string> cases;
+    for (int i = 1; i <= 600; ++i) {
+      cases.push_back(
+          fmt::format("paddle.fake.slow(Tensor([{}], \"float32\"), {})", i, seconds_of_a_case));
+    }
+    run_.emplace(cli_.start(cli_.api({"--api_config_file=" + cli_.write_cases(cases),
+                                      "--num_workers_per_gpu=1", "--store=" + address_})));
+    for (int tries = 0; tries < 300 && backends(address_).empty(); ++tries) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    ASSERT_FALSE(backends(address_).empty());
+    std::this_thread::sleep_for(std::chrono::seconds(4));  // it runs cases, and records them
   }
-  ASSERT_FALSE(stopped.empty());
-  std::this_thread::sleep_for(std::chrono::seconds(4));  // it runs cases, and records them
-  for (const pid_t backend : backends(address)) ::kill(backend, SIGSTOP);
+  void signal_database(int signal) {
+    for (const pid_t backend : backends(address_)) ::kill(backend, signal);
+  }
+  void expect_end() {
+    const auto took = seconds_until_end(*run_);
+    signal_database(SIGCONT);
+    const std::string output = *read_file(cli_.folder() / "output.txt");
+    ASSERT_TRUE(took) << output;
+    std::printf("ended after %.2f s\n%s\n", *took, output.c_str());
+  }
+
+  std::optional<PostgresServer> server_;
+  std::string address_;
+  Cli cli_;
+  std::optional<Process> run_;
+};
+
+TEST_F(RunWithDatabase, ASignalEndsItWhenTheDatabaseIsStopped) {
+  ASSERT_NO_FATAL_FAILURE(begin(0.05));
+  signal_database(SIGSTOP);
   std::this_thread::sleep_for(std::chrono::seconds(3));  // the next visit has begun to wait
-  const auto took = seconds_to_end(run);
-  for (const pid_t backend : backends(address)) ::kill(backend, SIGCONT);
-  const std::string output = *read_file(cli.folder() / "output.txt");
-  ASSERT_TRUE(took) << output;
-  std::printf("ended after %.2f s\n%s\n", *took, output.c_str());
+  run_->signal(SIGTERM);
+  expect_end();
+}
+
+TEST_F(RunWithDatabase, ASignalEndsItWhenTheDatabaseStopsAfterwards) {
+  ASSERT_NO_FATAL_FAILURE(begin(3));
+  run_->signal(SIGTERM);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // the run has taken the signal
+  signal_database(SIGSTOP);
+  expect_end();
 }
 
 }  // namespace

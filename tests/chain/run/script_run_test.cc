@@ -238,7 +238,7 @@ python3 infer.py --model_dir=$out/model
 
 TEST(ScriptRun, AHangEndsAndTheScriptGoesOn) {
   const SuiteProject project({.eval = "hang"});
-  const CliResult result = project.run({"--idle-limit", "0.4"});
+  const CliResult result = project.run({"--idle-limit", "1.5"});
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(project.states(), ElementsAre("norm_train passed", "eval silent",
                                             "norm_export passed", "inference passed"));
@@ -251,7 +251,7 @@ TEST(ScriptRun, AScriptThatHangsItselfEnds) {
   Suite suite;
   suite.script = std::string(kScript) + "sleep 1000\n";
   const SuiteProject project(suite);
-  const CliResult result = project.run({"--idle-limit", "0.5"});
+  const CliResult result = project.run({"--idle-limit", "1.5"});
   EXPECT_EQ(result.code, 1);
   EXPECT_EQ(project.states().back(), "script silent");
 }
@@ -281,9 +281,9 @@ TEST(ScriptRun, AFailureThatOnlyTheScriptTellsIsAFailure) {
 TEST(ScriptRun, AServerLivesUntilItWasAsked) {
   Suite suite;
   suite.script = R"sh(
-python web_service.py await=asked &
+python web_service.py make=up await=asked &
 server=$!
-python client.py make=asked
+python client.py await=up make=asked
 kill -9 $server
 )sh";
   const SuiteProject project(suite);
