@@ -95,7 +95,11 @@ Result<std::string> whole_page(const Content& content) {
     foot = open_element("data", content.data);
   }
   for (const Part& part : content.parts) foot += packed_element("class=\"cases\"", *part);
-  if (!content.open.empty()) {
+  constexpr std::size_t kMostOpen = 4'000'000;  // bytes; more are packed, so that a page opens fast
+  if (content.open.size() > kMostOpen) {
+    ASSAY_TRY(const std::string packed, gzipped(content.open));
+    foot += packed_element("id=\"analysis\"", packed);
+  } else if (!content.open.empty()) {
     foot += open_element("analysis", content.open);
   }
   foot += "<script>\n" + script_of(content.kind) + "</script>\n";

@@ -23,7 +23,7 @@ struct Content {
   std::string_view data;             // JSON, for the page's script
   bool packed = true;                // false: other programs read the data, too
   std::span<const Part> parts = {};  // read after the data
-  std::string_view open = {};        // JSON that other programs read: the script "analysis"
+  std::string_view open = {};        // JSON that other programs read, too: the script "analysis"
 };
 
 // The page as one file that needs nothing beside it. Its policy forbids all requests.

@@ -1,19 +1,27 @@
 #include "serve/report_page.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
+#include "base/fd.h"
+#include "base/text.h"
+#include "case/canonical.h"
 #include "pages/page.h"
 #include "report/issue.h"
 #include "report/performance.h"
+#include "report/repro.h"
+#include "report/run_report.h"
 #include "report/shown_case.h"
 #include "report/shrunk.h"
 #include "report/tolerances.h"
 #include "serve/live_run.h"
 #include "serve/past_runs.h"
 #include "serve/source.h"
+#include "store/open_store.h"
 #include "verdict/judge.h"
 #include "wire/settings.h"
 
@@ -59,6 +67,15 @@ nlohmann::json log_links(const LiveRun::Properties& properties, const FoundCase&
   return links;
 }
 
+// Adds a finding's script and text for an issue tracker, if there are any.
+void add_issue(const LiveRun::Properties& properties, const Finding& finding,
+               const FoundCase& found, nlohmann::json& shown) {
+  const auto issue = write_issue(properties, finding, found, no_trace);
+  if (!issue) return;  // a page without a script is better than none
+  shown["script"] = issue->script;
+  shown["issue"] = issue->text;
+}
+
 // Adds to the first findings the script that shows them, their text for an issue tracker, and links
 // to their logs.
 Status add_scripts(RunReader& run, const LiveRun& grown, const ReportPage& page,
@@ -82,10 +99,7 @@ Status add_scripts(RunReader& run, const LiveRun& grown, const ReportPage& page,
     for (auto at = first; at != last; ++at) {
       nlohmann::json& finding = shown[at->second];
       finding["logs"] = logs;
-      const auto issue = write_issue(grown.properties(), findings[at->second], found, no_trace);
-      if (!issue) continue;  // a page without a script is better than none
-      finding["script"] = issue->script;
-      finding["issue"] = issue->text;
+      add_issue(grown.properties(), findings[at->second], found, finding);
     }
   });
 }
@@ -110,12 +124,38 @@ Status write_report_page(RunReader& run, const ReportPage& page) {
   ASSAY_TRY(const std::vector<RunTotals> others, run.other_runs());
   put_history(others, grown.totals(name), data);
   data["name"] = name;
+  if (!page.folder.empty()) {
+    data["finding"] = fmt::format("{} finding {}", own_command(),
+                                  shell_word(std::filesystem::absolute(page.folder).string()));
+  }
   ASSAY_TRY(const std::vector<CaseList::Part> parts, grown.listed().parts());
   const std::string text = data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   ASSAY_TRY(
       const std::string html,
       pages::whole_page({.title = name.empty() ? "assay" : name, .data = text, .parts = parts}));
   return write_file(page.file, html);
+}
+
+Result<std::string> served_finding(const std::string& where, std::string_view digest) {
+  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(where, StoreMode::read));
+  ASSAY_TRY(const auto properties, store->properties());
+  ASSAY_TRY(const std::vector<Finding> findings, findings_of(*store, nullptr));
+  const auto finding = std::ranges::find_if(
+      findings, [&](const Finding& each) { return each.key.digest() == digest; });
+  if (finding == findings.end()) return fail("the run has no such finding");
+  ASSAY_TRY(const FoundCase found, find_case(*store, format_case_id(finding->id)));
+  const std::filesystem::path folder = is_store_address(where) ? "" : where;
+  nlohmann::json shown{{"logs", log_links(properties, found, folder, folder / "lanes")}};
+  for (nlohmann::json& log : shown["logs"]) log = "log/" + log.get<std::string>();
+  add_issue(properties, *finding, found, shown);
+  return json_text(shown);
+}
+
+Result<std::string> served_log(const std::filesystem::path& folder, std::string_view name) {
+  constexpr std::size_t kMost = 1 << 20;
+  if (!name.ends_with(".log") || name.find('/') != std::string_view::npos) return fail("no log");
+  ASSAY_TRY(std::string text, read_file(folder / "lanes" / name));
+  return text.size() > kMost ? text.substr(text.size() - kMost) : text;
 }
 
 }  // namespace assay

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "report/compare.h"
@@ -20,5 +22,11 @@ struct ReportPage {
 // Writes the page of `assay serve` as one self-contained file, with scripts and logs of its
 // findings.
 Status write_report_page(RunReader& run, const ReportPage& page);
+
+// The script, issue and links to logs of one finding of a run, as JSON for `assay serve`. `where`:
+// a folder or an address; `digest`: of the finding.
+Result<std::string> served_finding(const std::string& where, std::string_view digest);
+// The end of a log in the folder of a run.
+Result<std::string> served_log(const std::filesystem::path& folder, std::string_view name);
 
 }  // namespace assay

@@ -7,17 +7,23 @@
 
 #include "pages/page.h"
 #include "report/run_report.h"
+#include "serve/report_page.h"
 
 namespace assay {
 namespace {
 
 using namespace std::chrono_literals;
 
-// The number of "/cases/12".
-std::optional<std::size_t> part_in(std::string_view path) {
-  constexpr std::string_view kCases = "/cases/";
-  if (!path.starts_with(kCases)) return std::nullopt;
-  path.remove_prefix(kCases.size());
+// What stands behind a prefix: "12" of "/cases/12".
+std::optional<std::string_view> behind(std::string_view path, std::string_view prefix) {
+  if (!path.starts_with(prefix)) return std::nullopt;
+  return path.substr(prefix.size());
+}
+
+std::optional<std::size_t> part_in(std::string_view whole) {
+  const auto named = behind(whole, "/cases/");
+  if (!named) return std::nullopt;
+  const std::string_view path = *named;
   std::size_t number = 0;
   const auto [end, error] = std::from_chars(path.data(), path.data() + path.size(), number);
   if (error != std::errc() || end != path.data() + path.size()) return std::nullopt;
@@ -26,8 +32,10 @@ std::optional<std::size_t> part_in(std::string_view path) {
 
 }  // namespace
 
-RunPage::RunPage(std::unique_ptr<RunSource> source)
-    : source_(std::move(source)), reader_([this](const std::stop_token& stop) { watch(stop); }) {}
+RunPage::RunPage(std::unique_ptr<RunSource> source, std::string where)
+    : where_(std::move(where)),
+      source_(std::move(source)),
+      reader_([this](const std::stop_token& stop) { watch(stop); }) {}
 
 void RunPage::watch(const std::stop_token& stop) {
   constexpr auto kPause = 1s;
@@ -67,6 +75,14 @@ std::optional<PageReply> RunPage::reply(std::string_view path) const {
     const auto now = shown();
     if (*part >= now->parts.size()) return std::nullopt;
     return PageReply{"application/gzip", *now->parts[*part]};
+  }
+  if (const auto digest = behind(path, "/finding/"); digest && !where_.empty()) {
+    return PageReply{"application/json", served_finding(where_, *digest).value_or("{}")};
+  }
+  if (const auto name = behind(path, "/log/"); name && !where_.empty()) {
+    auto log = served_log(where_, *name);
+    if (!log) return std::nullopt;
+    return PageReply{"text/plain; charset=utf-8", std::move(*log)};
   }
   for (const pages::ServedFile& file : pages::served_files()) {
     if (file.path == path) return PageReply{std::string(file.type), file.text};

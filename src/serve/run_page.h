@@ -24,13 +24,14 @@ struct PageReply {
 // Reads a run in a thread of its own, from construction to destruction.
 class RunPage {
  public:
-  explicit RunPage(std::unique_ptr<RunSource> source);
+  // `where`: the run's folder or address; empty: the page cannot ask for scripts and logs.
+  explicit RunPage(std::unique_ptr<RunSource> source, std::string where = {});
   RunPage(const RunPage&) = delete;
   RunPage& operator=(const RunPage&) = delete;
   ~RunPage() = default;
 
-  // The content of a path: "/", "/page.js", "/data.json", "/cases/12". Nullopt for an unknown path.
-  // Thread-safe.
+  // The content of a path: "/", "/page.js", "/data.json", "/cases/12", "/finding/DIGEST",
+  // "/log/slot0.log". Nullopt for an unknown path. Thread-safe.
   std::optional<PageReply> reply(std::string_view path) const;
 
   // The paths whose content does not depend on the run.
@@ -45,6 +46,7 @@ class RunPage {
   void put(Shown shown);
   std::shared_ptr<const Shown> shown() const;
 
+  std::string where_;
   std::unique_ptr<RunSource> source_;  // only reader_ uses it
   mutable std::mutex mutex_;
   std::shared_ptr<const Shown> shown_ = std::make_shared<const Shown>();

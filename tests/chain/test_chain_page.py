@@ -92,6 +92,34 @@ def test_a_campaign_is_a_matrix(folder, page):
     assert not page.problems
 
 
+def test_task_which_model_lost_its_export_and_why(folder, page):
+    opened(page, folder / "assay-chain" / "night" / "index.html")
+    [row] = [r for r in page.locator("tr.item").all() if r.locator("td").all_inner_texts()[2] == "✕"]
+    assert "broken" in row.inner_text() and "can't open file" in row.inner_text()  # without a click
+    row.get_by_role("button").click()
+    assert "gone.py': [Errno 2] No such file" in page.locator(".detail table").inner_text()
+
+
+def test_a_run_stands_beside_its_goldens(folder, page):
+    run = ("chain", "run", "train_infer_python.txt", "lite_train_lite_infer")
+    assert assay(folder, *run).returncode == 0
+    assert assay(folder, "chain", "record", STORE, "--build=1").returncode == 0
+    assert assay(folder, *run).returncode == 0
+    assert assay(folder, "chain", "report", STORE, "--out", "golden.html").returncode == 0
+    opened(page, folder / "golden.html", "#view=goldens")
+    rows = [r.locator("td").all_inner_texts() for r in page.locator("tbody tr").all()]
+    loss = next(r for r in rows if r[:2] == ["train", "loss"])
+    assert loss[2] == "✓ good" and loss[3] == loss[4] and loss[6] == "2"  # the example's losses repeat
+    check_looks(page, "goldens")
+    view = page.locator("figure", has_text="Loss · train")
+    page.get_by_role("link", name="Curves").click()
+    assert "golden" in view.locator(".legend").inner_text()
+    speed = page.locator("figure", has_text="Samples per second")
+    speed.locator(".band").wait_for()
+    assert speed.locator(".base").count() == 1
+    assert not page.problems
+
+
 def test_every_view_is_accessible_and_fits_a_phone(folder, page):
     night = folder / "assay-chain" / "night" / "index.html"
     views = [

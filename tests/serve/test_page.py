@@ -332,6 +332,49 @@ def test_a_finding_opens_with_what_an_engineer_needs(run, page):
     assert page.problems == []
 
 
+def test_tasks_which_failure_is_new_and_what_shows_it(run, page):
+    run.go(["echo", "wrong"], size=3, run="earlier")
+    words = run.words(
+        [f'paddle.fake.{api}(Tensor([3], "float32"))' for api in ("wrong", "raises", "echo")], "run"
+    )
+    subprocess.run(
+        [*words, "--against=earlier"], cwd=run.folder, capture_output=True, timeout=120, check=False
+    )
+    open_report(run, page)
+    [first] = [r for r in cells(page) if "▲ new" in r]  # without a click
+    assert first[0] == "▲ paddle.fake.raises" and cells(page)[0] == first
+    page.locator(".opener").first.click()
+    assert (
+        page.locator(".detail pre[aria-label=Case]").inner_text()
+        == 'paddle.fake.raises(Tensor([3], "float32"))'
+    )
+
+
+def test_scripts_and_logs_come_on_demand(run, serve, page):
+    run.go(["echo", "wrong"], size=3)
+    open_report(run, page)
+    inside = page.evaluate("[run.findings[0].script, run.findings[0].digest]")
+    page.evaluate("delete run.findings[0].script; state.set({open: run.findings[0].digest})")
+    command = page.locator("pre[aria-label='Write its script']").inner_text()
+    done = subprocess.run(
+        shlex.split(command), cwd=run.folder, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert inside[1] in command and "usage" not in done.stderr, done.stderr
+    page.goto(serve())
+    page.locator(".opener").first.click()
+    page.locator("dd a").first.wait_for()
+    assert (
+        page.evaluate("document.querySelector('[aria-label=\"Script without assay\"]')?.textContent || ''")
+        == inside[0]
+    )
+    with page.context.expect_page() as log:
+        page.locator("dd a", has_text="slot").first.click()
+    assert "slot" in log.value.url
+    for path in ("log/..%2Frun.db", "log/../run.db", "finding/none"):
+        assert page.evaluate("p => fetch(p).then(r => r.text())", path) in ("not found\n", "{}")
+    assert not [p for p in page.problems if "404" not in p]
+
+
 def test_addresses_lead_back(run, page):
     """Filters, sorting and the open row are in the address."""
     run.go(["echo", "wrong", "crash", "raises"], size=3)

@@ -26,8 +26,9 @@ def kernel(name, begin, took, rank, stream=7):
     }
 
 
-def trace_of(rank, slow_step=None):
-    """A trace of PyTorch's profiler: five steps of 1,000 µs, in each a kernel and an all-reduce."""
+def trace_of(rank, slow_step=None, late=None, name="gemm"):
+    """A trace of PyTorch's profiler: five steps of 1,000 µs, in each a kernel and an all-reduce. The rank
+    `late` begins each all-reduce 150 µs after the others."""
     events, at = [], 0
     for step in range(5):
         length = 2000 if step == slow_step else 1000
@@ -42,8 +43,10 @@ def trace_of(rank, slow_step=None):
                 "tid": 1,
             }
         )
-        events.append(kernel(f"gemm {EVIL}", at + 10, length // 2, rank))
-        events.append(kernel("ncclDevKernel_AllReduce", at + 20 + length // 2, 200, rank, 20))
+        behind = 150 if rank == late else 0
+        events.append(kernel(f"{name} {EVIL}", at + 10, length // 2 + behind, rank))
+        reduce = ("ncclDevKernel_AllReduce", at + 20 + length // 2 + behind, 200 - behind)
+        events.append(kernel(*reduce, rank, 20))
         at += length
     return {"traceEvents": events, "distributedInfo": {"rank": rank, "world_size": 2}}
 
@@ -126,6 +129,61 @@ def test_kernels_sort_and_names_stay_text(page):
     first.get_by_role("button").click()
     assert f"gemm {EVIL}" in page.locator(".detail pre").inner_text()
     assert not page.problems
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    """A run in which rank 2 comes late and step 3 takes twice as long, compared with one without."""
+    if not ASSAY.exists():
+        pytest.skip("assay is not built: make build")
+    folder = tmp_path_factory.mktemp("two")
+    for name, late, kernel_name in (("before", None, "gemm"), ("after", 2, "fused")):
+        (folder / name).mkdir()
+        for rank in range(4):
+            trace = json.dumps(trace_of(rank, late=late, name=kernel_name))
+            (folder / name / f"rank{rank}.json").write_text(trace)
+    for out, words in (("one.html", []), ("two.html", ["--compare=before"])):
+        command = [ASSAY, "timeline", "analyze", "after", *words, "--format=html"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        (folder / out).write_text(done.stdout)
+    return folder
+
+
+def test_task_which_rank_makes_others_wait(two):
+    with chromium_page() as page:
+        page.goto((two / "one.html").as_uri())
+        answer = page.locator(".answers li", has_text="Others wait")
+        assert "for rank 2" in answer.inner_text()  # without a click
+        answer.get_by_role("link", name="Show").click()  # one click: a collective with its parts on all ranks
+        page.locator(".sums", has_text="rank 2 came last, others waited up to 150 µs").wait_for()
+        assert page.evaluate("partsOf(D.rows, Number(state.get('call').split('.')[1])).length") == 4
+        lanes = {
+            row["l"]: row["s"]
+            for row in page.evaluate("D.runs[0].rows.filter(r => r.waits && r.s[2] === 14)")
+        }
+        assert sorted(lanes) == [f"rank {rank} · GPU {rank}" for rank in (0, 1, 3)]
+        # Each of the five all-reduces waits for 150 µs.
+        assert [s for s in lanes["rank 0 · GPU 0"][1::4]] == [150_000] * 5
+        assert not page.problems
+
+
+def test_task_is_this_run_slower(two):
+    with chromium_page() as page:
+        page.goto((two / "two.html").as_uri())
+        assert page.locator("h1").inner_text().split("\n")[1] == "no significant change"  # without a click
+        answers = page.locator(".answers").inner_text()
+        assert "new Kernel fused" in answers and "gone Kernel gemm" in answers
+        assert page.evaluate("D.runs.map(r => r.title)") == ["before", "after"]
+        page.locator(".answers li", has_text="gone").get_by_role("link").click()
+        assert page.locator("tr", has_text="gemm").locator("td").all_inner_texts()[-1] == "● gone"
+        assert page.locator("img").count() == 0
+        for width, scheme in ((1400, "light"), (390, "dark")):
+            page.set_viewport_size({"width": width, "height": 844})
+            page.emulate_media(color_scheme=scheme)
+            for name in ("timeline", "changes", "report"):
+                view(page, name)
+                check_looks(page, f"two {name} {width}")
 
 
 def test_every_view_is_accessible_and_fits_a_phone(page, file):

@@ -57,6 +57,9 @@ struct MetricJudgement {
 // tenth; predictions by their largest distance from the median of the first nights.
 std::vector<MetricJudgement> judge_golden(const Golden& golden);
 
+// Since when, and what to do; "" for a good one.
+std::string advice_on(const Judgement& judgement, const Golden& golden);
+
 // One line: state, metric, value, golden value, tolerance and what it was learnt from, and what to
 // do.
 std::string line_of(const MetricJudgement& one, const Golden& golden);

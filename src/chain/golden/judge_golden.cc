@@ -93,34 +93,6 @@ void judge_into(std::vector<MetricJudgement>& all, const Golden& golden, const s
   });
 }
 
-std::string advice_on(const Judgement& judgement, const Golden& golden) {
-  const std::string since = judgement.since
-                                ? fmt::format(" since {} ({})", golden.runs[*judgement.since].time,
-                                              golden.runs[*judgement.since].build)
-                                : "";
-  switch (judgement.state) {
-    case State::suspect:
-      return fmt::format("; record {} more of this build with --as rerun", judgement.wanted);
-    case State::shifted:
-      if (judgement.wanted == 0) return since + "; wait for the next night";
-      if (judgement.next == Purpose::rerun) {
-        return fmt::format("{}; record {} more of this build with --as rerun", since,
-                           judgement.wanted);
-      }
-      return fmt::format("{}; record {} of build {} with --as baseline", since, judgement.wanted,
-                         judgement.baseline_build);
-    case State::regression:
-      return fmt::format("{}; build {} does not have it", since, judgement.baseline_build);
-    case State::improvement:
-      return since + "; it is the golden value from now on";
-    case State::environment:
-      return since + "; not by the build; it is the golden value from now on";
-    case State::good:
-      break;
-  }
-  return "";
-}
-
 }  // namespace
 
 std::vector<MetricJudgement> judge_golden(const Golden& golden) {
@@ -139,15 +111,44 @@ std::vector<MetricJudgement> judge_golden(const Golden& golden) {
   return all;
 }
 
+std::string advice_on(const Judgement& judgement, const Golden& golden) {
+  const std::string since = judgement.since
+                                ? fmt::format("since {} ({}); ", golden.runs[*judgement.since].time,
+                                              golden.runs[*judgement.since].build)
+                                : "";
+  switch (judgement.state) {
+    case State::suspect:
+      return fmt::format("record {} more of this build with --as rerun", judgement.wanted);
+    case State::shifted:
+      if (judgement.wanted == 0) return since + "wait for the next night";
+      if (judgement.next == Purpose::rerun) {
+        return fmt::format("{}record {} more of this build with --as rerun", since,
+                           judgement.wanted);
+      }
+      return fmt::format("{}record {} of build {} with --as baseline", since, judgement.wanted,
+                         judgement.baseline_build);
+    case State::regression:
+      return fmt::format("{}build {} does not have it", since, judgement.baseline_build);
+    case State::improvement:
+      return since + "it is the golden value from now on";
+    case State::environment:
+      return since + "not by the build; it is the golden value from now on";
+    case State::good:
+      break;
+  }
+  return "";
+}
+
 std::string line_of(const MetricJudgement& one, const Golden& golden) {
   if (one.missing) return fmt::format("missing      {}: the night before had it", one.metric);
   const Judgement& judgement = one.judgement;
   const std::string learnt =
       judgement.learning ? fmt::format("fixed: learnt from 8 nights, {} so far", judgement.learnt)
                          : fmt::format("learnt from {} nights", judgement.learnt);
-  return fmt::format("{:<12} {}: {:.6g}, golden {:.6g} +- {:.2g} ({}){}", name(judgement.state),
+  const std::string advice = advice_on(judgement, golden);
+  return fmt::format("{:<12} {}: {:.6g}, golden {:.6g} +- {:.2g} ({}){}{}", name(judgement.state),
                      one.metric, judgement.value, judgement.golden, judgement.tolerance, learnt,
-                     advice_on(judgement, golden));
+                     advice.empty() ? "" : "; ", advice);
 }
 
 }  // namespace assay::chain::golden

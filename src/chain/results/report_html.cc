@@ -91,7 +91,8 @@ Status add_before(ChainStore& store, const std::vector<StoredRun>& runs, json& p
 
 }  // namespace
 
-Result<std::string> chain_report(ChainStore& store, double budget_seconds) {
+Result<std::string> chain_report(ChainStore& store, double budget_seconds,
+                                 const std::string& golden) {
   ASSAY_TRY(const std::vector<StoredRun> runs, store.runs());
   if (runs.empty()) return usage_error("no run in this store");
   const StoredRun& run = runs.back();
@@ -104,6 +105,7 @@ Result<std::string> chain_report(ChainStore& store, double budget_seconds) {
     page["stages"].push_back(std::move(shown));
   }
   ASSAY_CHECK(add_before(store, runs, page));
+  if (!golden.empty()) page["golden"] = json::parse(golden, nullptr, false);
   const std::string text = page.dump(-1, ' ', false, json::error_handler_t::replace);
   return pages::whole_page({.kind = pages::Kind::chain,
                             .title = fmt::format("{} {}", run.model, run.mode),

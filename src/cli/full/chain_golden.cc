@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/terminal.h"
+#include "chain/golden/golden_json.h"
 #include "cli/exit_code.h"
 
 namespace assay::cli::full {
@@ -29,23 +30,6 @@ int exit_code_of(const std::vector<golden::MetricJudgement>& all) {
     if (state == State::suspect || state == State::shifted) code = kNothingJudged;
   }
   return code;
-}
-
-nlohmann::json json_of(const golden::MetricJudgement& one, const golden::Golden& golden) {
-  const golden::Judgement& judgement = one.judgement;
-  nlohmann::json object{{"metric", one.metric},
-                        {"state", one.missing ? "missing" : golden::name(judgement.state)},
-                        {"value", judgement.value},
-                        {"golden", judgement.golden},
-                        {"tolerance", judgement.tolerance},
-                        {"nights", judgement.learnt},
-                        {"baseline_build", judgement.baseline_build}};
-  if (judgement.since) object["since"] = golden.runs[*judgement.since].time;
-  if (judgement.wanted > 0) {
-    object["wanted"] = judgement.wanted;
-    object["next"] = judgement.next == golden::Purpose::rerun ? "rerun" : "baseline";
-  }
-  return object;
 }
 
 bool is_good(const golden::MetricJudgement& one) {
@@ -135,7 +119,8 @@ Result<int> judge(const JudgeArguments& arguments) {
         continue;
       }
       nlohmann::json metrics = nlohmann::json::array();
-      for (const golden::MetricJudgement& one : all) metrics.push_back(json_of(one, golden));
+      for (const golden::MetricJudgement& one : all)
+        metrics.push_back(golden::json_of(one, golden));
       list.push_back({{"file", file.string()},
                       {"model", golden.model},
                       {"mode", golden.mode},

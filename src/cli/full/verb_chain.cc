@@ -18,6 +18,7 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "chain/fleet/fleet.h"
+#include "chain/golden/golden_json.h"
 #include "chain/results/chain_store.h"
 #include "chain/results/compare.h"
 #include "chain/results/report_html.h"
@@ -182,6 +183,7 @@ Result<int> compare(const CompareArguments& arguments) {
 struct ReportArguments {
   std::string store;
   std::string out = "chain.html";
+  std::string goldens = "goldens";
   double budget = 900;
 };
 
@@ -191,13 +193,16 @@ CLI::App* add_report(CLI::App& chain, ReportArguments& arguments) {
   app->add_option("-o,--out", arguments.out, "File of the page (default chain.html)");
   app->add_option("--budget", arguments.budget,
                   "Time budget of the whole model in seconds (default 900)");
+  app->add_option("--goldens", arguments.goldens,
+                  "Folder of the golden files that the page compares with (default goldens)");
   return app;
 }
 
 Result<int> report(const ReportArguments& arguments) {
   ASSAY_TRY(results::ChainStore store,
             results::ChainStore::open(arguments.store, OpenMode::existing));
-  ASSAY_TRY(const std::string page, results::chain_report(store, arguments.budget));
+  ASSAY_TRY(const std::string beside, golden::beside_golden(store, arguments.goldens));
+  ASSAY_TRY(const std::string page, results::chain_report(store, arguments.budget, beside));
   ASSAY_CHECK(write_file(arguments.out, page));
   show(stdout, "{}\n", arguments.out);
   return kAllGood;

@@ -42,7 +42,7 @@ Result<int> run_serve(ServeOptions options) {
   options.http.token = token != nullptr && *token != '\0' ? token : http::new_token();
   options.http.open_paths = RunPage::file_paths();
   ASSAY_TRY(auto source, open_source(options.where));
-  const RunPage page(std::move(source));
+  const RunPage page(std::move(source), options.where);
   const auto handler = [&](std::string_view path) -> http::Response {
     auto reply = page.reply(path);
     if (!reply) return {.status = 404, .body = "not found\n"};

@@ -180,7 +180,7 @@ Result<Analysed> analysed(const TimelineOptions& options) {
   // With --out, the whole trace is written again.
   ASSAY_TRY(Trace trace, load(options, options.out.empty()));
   Analysed result{std::move(trace), {}, {}};
-  result.analysis = analyse(result.trace);
+  result.analysis = analyse(result.trace, options.format == "html" || !options.out.empty());
   result.insights = insights_of(result.trace, result.analysis, options.peak);
   return result;
 }
@@ -221,9 +221,12 @@ Result<int> run_compare(const TimelineOptions& options, const Analysed& now) {
     ASSAY_TRY(limit, fail_limit(options.fail_on));
   }
   ASSAY_TRY(const Analysed before, analysed_baseline(options));
-  const Comparison comparison = timeline::compare({before.trace, before.analysis, before.insights},
-                                                  {now.trace, now.analysis, now.insights});
-  show(stdout, "{}", comparison_text(comparison, options.format));
+  const ComparedRun then{before.trace, before.analysis, before.insights};
+  const ComparedRun latest{now.trace, now.analysis, now.insights};
+  const Comparison comparison = timeline::compare(then, latest);
+  show(stdout, "{}",
+       options.format == "html" ? comparison_html(comparison, then, latest)
+                                : comparison_text(comparison, options.format));
   const bool failed = !options.fail_on.empty() && comparison.slower(limit);
   if (failed) {
     show(stderr, "--fail-on {}: a step takes {:+.2f}%\n", options.fail_on, comparison.step.percent);
@@ -238,7 +241,7 @@ std::string printed(const TimelineOptions& options, const Analysed& now) {
   const std::string tables = insights_table(now.insights, options.top);
   if (options.format == "html") {
     return analysis_html(now.analysis, now.trace, quality_table(now.insights.quality) + tables,
-                         insights_members(now.insights, false));
+                         insights_members(now.insights, false), now.insights.collectives);
   }
   return quality_table(now.insights.quality) + analysis_table(now.analysis, options.top) + tables;
 }
@@ -252,7 +255,7 @@ Status write_analysed(const TimelineOptions& options, Analysed& now) {
                          analysis_json(now.analysis, insights_members(now.insights))));
   return write_file(options.out / "analysis.html",
                     analysis_html(now.analysis, now.trace, insights_table(now.insights),
-                                  insights_members(now.insights, false)));
+                                  insights_members(now.insights, false), now.insights.collectives));
 }
 
 Result<int> run_analyze(const TimelineOptions& options) {

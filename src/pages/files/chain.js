@@ -1,7 +1,7 @@
 // The page of one chain (its stages and curves), or of a campaign (models × stages).
-import { at, chips, clock, code, duration, el, empty, facts, fill, helpButton, inside, mark, number, percent, search,
-  state, t, tiles, views } from './kit.js';
-import { Table, counted, plainTable } from './table.js';
+import { at, chips, clock, code, duration, el, empty, facts, fill, header, inside, mark, number, percent, search,
+  state, t, views } from './kit.js';
+import { Table, listed, plainTable } from './table.js';
 import { lines } from './charts.js';
 
 const RELOAD_MS = 5000, ERROR = /error|exception|traceback|fatal|abort|segfault|killed|assert|errno|cannot|can't/i;
@@ -14,30 +14,9 @@ let chain = null;
 
 const kindOf = s => ({ passed: 'pass', unfinished: 'accent', running: 'accent', blocked: 'none', skipped: 'none',
   not_run: 'none' }[s] || 'fail');
-const RUNNING = '▶';
-const stateMark = s => (kindOf(s) === 'accent' ? el('span', { class: 'accent' },
-  `${RUNNING} ${t(s)}`) : mark(kindOf(s), t(s)));
+const stateMark = s => mark(kindOf(s), t(s === 'unfinished' ? 'running' : s));
 const shortName = s => s.name.split('/').at(-1);
 const count = (list, wanted) => list.filter(wanted).length;
-
-function header({ where, verdict, line, numbers }) {
-  fill(at('head'), el('div', { class: 'bar-top' }, el('span', null, where), helpButton()), el('h1', null, verdict),
-    el('p', { class: 'soft' }, line), tiles(numbers));
-  document.title = `${at('head').querySelector('h1').textContent} · ${where}`;
-}
-
-// A table with filters above it.
-function listed(filters, rows, table) {
-  const typing = document.activeElement?.matches?.('[data-search]');
-  fill(at('main'), el('div', { class: 'filters' }, filters, el('span', { class: 'count', role: 'status' },
-    counted(rows.length))), table.element);
-  if (typing) {
-    const field = at('main').querySelector('[data-search]');
-    field.focus();
-    field.setSelectionRange(field.value.length, field.value.length);
-  }
-  table.show(rows);
-}
 
 // ---- one chain ----
 
@@ -45,24 +24,28 @@ function curves(stage) {
   const other = Object.keys(stage.readings).filter(name => /loss/.test(name)
     && !CURVES.some(([n]) => n === name)).map(n => [n, n]);
   const points = values => (values || []).map((v, i) => [i + 1, v === null ? NaN : v]);
-  return [...CURVES, ...other].filter(([name]) => stage.readings[name]).map(([name, title]) => {
+  const drawn = name => [stage.readings[name], stage.before?.[name]].some(v => v?.length > 1);
+  return [...CURVES, ...other].filter(([name]) => stage.readings[name] && drawn(name)).map(([name, title]) => {
     const before = stage.before?.[name], known = (before || []).filter(Number.isFinite);
+    const golden = (chain.golden?.metrics || []).find(m => m.metric === `${stage.name}: ${name}`);
     const speed = ['ips', 'batch_cost'].includes(name) && known.length > 2;
+    const band = golden && !/loss/.test(name) ? [golden.golden - golden.tolerance, golden.golden + golden.tolerance]
+      : speed && [known.reduce((a, b) => Math.min(a, b)), known.reduce((a, b) => Math.max(a, b))];
     return lines({ title: `${t(title)} · ${shortName(stage)}`, zero: !NOT_FROM_ZERO.includes(name)
-      && !/loss/.test(name), x: { label: t('reading') }, y: {},
-      band: speed ? [known.reduce((a, b) => Math.min(a, b)), known.reduce((a, b) => Math.max(a, b))] : undefined,
-      series: [...(before ? [{ name: t('last run that passed'), kind: 'known', points: points(before) }] : []),
-        { name: t('this run'), kind: 'accent', points: points(stage.readings[name]) }] });
+      && !/loss/.test(name), x: { label: t('reading') }, y: {}, band: band || undefined,
+      base: golden && !/loss/.test(name) ? golden.golden : undefined,
+      series: [golden?.values?.length > 1 && { name: t('golden'), kind: 'flaky', points: points(golden.values) },
+        ...(before ? [{ name: t('last run that passed'), kind: 'known', points: points(before) }] : []),
+        { name: t('this run'), kind: 'accent', points: points(stage.readings[name]) }].filter(Boolean) });
   });
 }
 
 const MB = bytes => (bytes >= 1e6 ? `${number(+(bytes / 1e6).toFixed(1))} MB` : `${number(bytes)} B`);
 
 function openStage(s) {
-  return [s.detail && el('p', { class: s.state === 'passed' ? null : 'fail' }, s.detail), code(t('Command'), s.command),
+  return [s.detail && el('p', { class: s.state === 'passed' ? null : 'fail' }, s.detail),
     s.tail && code(t('End of the log'), s.tail.trimEnd(), s.state === 'passed' ? null : ERROR),
-      s.log && facts([[t('Log'), s.log]]),
-    el('div', { class: 'split' },
+    s.log && facts([[t('Log'), s.log]]), code(t('Command'), s.command), el('div', { class: 'split' },
       el('div', null, el('h2', { class: 'minor' }, t('Resources')),
         facts([[t('Time'), duration(s.seconds)], s.rss_mb > 0 && [t('Peak memory'),
         `${number(Math.round(s.rss_mb))} MB`],
@@ -80,12 +63,13 @@ function oneChain() {
     failed = chain.stages.filter(s => kindOf(s.state) === 'fail');
   const passed = count(chain.stages, s => s.state === 'passed'), memory = chain.stages.reduce((m, s) => Math.max(m,
     s.rss_mb), 0), now = chain.stages.find(s => s.state === 'unfinished');
-  const over = seconds > chain.budget;
+  const over = seconds > chain.budget, worse = count(chain.golden?.metrics || [],
+    m => ['regression', 'missing'].includes(m.state));
   header({ where: `assay · ${chain.model} · ${chain.mode}`,
-    verdict: [failed.length > 0 && mark('fail', `${number(failed.length)} ${t('failed')}`), passed > 0 && mark('pass',
+    verdict: [failed.length > 0 && mark('fail', `${number(failed.length)} ${t('failed')}`), worse > 0
+      && mark('new', `${number(worse)} ${t('regression')}`), passed > 0 && mark('pass',
       t('{} of {} stages passed', passed, chain.stages.length)),
-      !chain.stages.length && mark('none', t('No stage has run')), live && now && el('span', { class: 'accent' },
-        `${RUNNING} ${shortName(now)}`)],
+      !chain.stages.length && mark('none', t('No stage has run')), live && now && mark('accent', shortName(now))],
     line: [chain.file, clock(Date.parse(chain.started)), live ? t('not finished') : t('exit code {}', chain.exit_code),
       chain.before && t('compared with the run of {}', clock(Date.parse(chain.before)))].filter(Boolean).join(' · '),
     numbers: [[t('Time'), duration(seconds)], [t('Of the budget'), el('span', { class: over && 'fail' },
@@ -93,11 +77,12 @@ function oneChain() {
       memory > 0 && [t('Peak memory'), `${number(Math.round(memory))} MB`]] });
   const drawn = chain.stages.filter(s => curves(s).length);
   const view = views([['stages', t('Stages'), chain.stages.length], drawn.length
-    && ['curves', t('Curves')]].filter(Boolean));
+    && ['curves', t('Curves')], chain.golden && ['goldens', t('Goldens'), chain.golden.metrics.length]].filter(Boolean));
   if (view === 'curves') {
     Table.shown = null;
     return fill(at('main'), el('div', { class: 'split' }, drawn.flatMap(curves)));
   }
+  if (view === 'goldens') return goldens();
   const change = s => (s.seconds_before > 0 && s.seconds > 0
     ? `${s.seconds >= s.seconds_before ? '+' : '−'}${Math.abs(100 * (s.seconds / s.seconds_before - 1)).toFixed(0)}%` : '');
   const columns = [{ key: 'name', title: t('Stage'), value: s => s.name, cell: s => el('span', null,
@@ -113,10 +98,26 @@ function oneChain() {
       cell: s => (s.rss_mb > 0 ? number(Math.round(s.rss_mb)) : '') },
     { key: 'detail', title: t('Detail'), wide: true, width: '36%', cell: s => s.detail }].filter(Boolean);
   const wanted = state.get('state'), states = [...new Set(chain.stages.map(s => s.state))];
-  listed([chips('state', states.length > 1
+  listed({ filters: [chips('state', states.length > 1
     ? states.map(s => [s, stateMark(s), ` ${count(chain.stages, x => x.state === s)}`]) : [])],
-    chain.stages.filter(s => !wanted || s.state === wanted), new Table({ label: t('Stages'), columns, id: s => s.name,
-      open: openStage, none: [t('No stage has run'), ''] }));
+    rows: chain.stages.filter(s => !wanted || s.state === wanted), key: 'stages', make: () => new Table({
+      label: t('Stages'), columns, id: s => s.name, open: openStage, none: [t('No stage has run'), ''] }) });
+}
+
+// Each measurement beside its golden record: those that are not good first.
+const GOLDEN = { good: 'pass', improvement: 'pass', regression: 'fail', missing: 'fail', environment: 'known' };
+function goldens() {
+  Table.shown = null;
+  const digits = v => v.toLocaleString('en-US', { maximumSignificantDigits: 5 }), bad = m => m.state !== 'good';
+  const { metrics, file, runs } = chain.golden;
+  const advised = metrics.some(bad), rows = [...metrics.filter(bad), ...metrics.filter(m => !bad(m))].map(m => {
+    const at = m.metric.indexOf(': '), path = m.metric.slice(0, at);
+    return [el('span', { title: path }, path.split('/').at(-1)), m.metric.slice(at + 2), mark(GOLDEN[m.state] || 'flaky',
+      t(m.state)), digits(m.value), digits(m.golden), `± ${digits(m.tolerance)}`, number(m.nights), advised && m.advice];
+  });
+  fill(at('main'), el('p', { class: 'soft' }, t('{}: {} runs', file, runs)), plainTable([t('Stage'), t('Measurement'),
+    t('Verdict'), t('Value'), t('Golden'), t('Tolerance'), t('Nights'), advised && t('What to do')].filter(Boolean),
+    rows.map(r => (advised ? r : r.slice(0, -1))), [3, 4, 5, 6]));
 }
 
 // ---- a campaign ----
@@ -150,7 +151,7 @@ function campaign() {
     ['pass', chain.fixed.length, 'fixed']].map(([kind, n, word]) => mark(n ? kind : `${kind} soft`,
     `${number(n)} ${t(word)}`)).concat(mark('pass', t('{} of {} models passed', number(passed),
     number(chain.models.length)))),
-    line: [chain.summary, chain.interrupted && t('interrupted')].filter(Boolean).join(' · '),
+    line: chain.interrupted && t('interrupted'),
     numbers: [[t('Models'), number(chain.models.length)],
       [t('Stages'), number(chain.models.reduce((n, m) => n + m.stages.length, 0))],
       [t('Time'), duration(chain.models.reduce((n, m) => n + m.seconds, 0))]] });
@@ -169,18 +170,17 @@ function campaign() {
   const columns = [{ key: 'model', title: t('Model'), value: m => m.model, cell: m => el('span', null,
     mark(kindOf(m.state)), ' ', m.model, el('span', { class: 'under' },
     [m.state, m.detail].filter(Boolean).join(' · '))) },
-    ...chain.kinds.map(k => ({ key: `kind ${k}`, title: k, wide: true, width: '96px', cell: m => cell(m, k) })),
-    { key: 'state', title: t('Result'), wide: true, width: '112px', value: m => m.state,
-      cell: m => stateMark(m.state) },
+    ...chain.kinds.map(k => ({ key: `kind ${k}`, title: k, wide: true, width: '80px', cell: m => cell(m, k) })),
+    { key: 'why', title: t('Reason'), wide: true, width: '32%', value: m => m.detail, cell: m => m.detail },
     { key: 'seconds', title: t('Seconds'), number: true, wide: true, width: '88px', value: m => m.seconds,
       cell: m => m.seconds.toFixed(1) }];
   const rows = chain.models.filter(m => (!wanted || `${m.model} ${m.detail} ${m.host}`.toLowerCase().includes(wanted))
     && (!only || m.state === only));
   const states = [...new Set(chain.models.map(m => m.state))];
-  listed([search('q', t('Model')), chips('state', states.length > 1
+  listed({ filters: [search('q', t('model')), chips('state', states.length > 1
     ? states.map(s => [s, stateMark(s), ` ${number(count(chain.models, m => m.state === s))}`]) : [])],
-    [...rows.filter(m => m.state !== 'passed'), ...rows.filter(m => m.state === 'passed')],
-      new Table({ label: t('Models by stage'), columns, id: m => m.model, open: openModel }));
+    rows: [...rows.filter(m => m.state !== 'passed'), ...rows.filter(m => m.state === 'passed')], key: 'models',
+    make: () => new Table({ label: t('Models by stage'), columns, id: m => m.model, open: openModel }) });
 }
 
 const show = () => (chain.models ? campaign() : oneChain());

@@ -68,7 +68,7 @@ function axes(picture, width, height, x, y) {
   const marks = x.ticks || (x.time ? timeTicks(x.low, x.high, count) : ticks(x.low, x.high, count));
   for (const v of marks) {
     picture.append(svg('line', { class: 'axis', x1: X(v), x2: X(v), y1: height - BOTTOM, y2: height - BOTTOM + 4 }),
-      svg('text', { x: X(v), y: height - BOTTOM + 18, 'text-anchor': 'middle' },
+      svg('text', { x: X(v), y: height - BOTTOM + 18, 'text-anchor': X(v) > width - 40 ? 'end' : 'middle' },
         x.format ? x.format(v) : x.time ? timeText(v, x.high - x.low) : short(v)));
   }
   picture.append(svg('line', { class: 'axis', x1: LEFT, x2: width - RIGHT, y1: height - BOTTOM, y2: height - BOTTOM }),

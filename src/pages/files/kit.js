@@ -34,13 +34,13 @@ export function duration(seconds) {
   return minutes ? `${minutes} min` : seconds < 10 ? `${+seconds.toPrecision(2)} s` : `${Math.round(seconds)} s`;
 }
 export const clock = ms => (ms > 0 ? new Date(ms).toLocaleString(chinese ? 'zh-CN' : 'en-GB',
-  { year: 'numeric', month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' }) : '');
+  { year: 'numeric', month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' }).replaceAll(' ', '\u00a0') : '');
 export const percent = (part, all) => (all ? `${(Math.floor(10000 * part / all) / 100).toFixed(2)}%` : '–');
 export const shellWord = text => (/^[\w\-+./:=@%,]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
 // A meaning has a class, for its colour, and a symbol, so that colour alone says nothing.
-const SYMBOLS = { fail: '✕', new: '▲', pass: '✓', known: '●', flaky: '≈', none: '○' };
-export const mark = (kind, ...children) => el('span', { class: kind },
+const SYMBOLS = { fail: '✕', new: '▲', pass: '✓', known: '●', flaky: '≈', none: '○', accent: '▶' };
+export const mark = (kind, ...children) => el('span', { class: `mark ${kind}` },
   el('span', { 'aria-hidden': 'true' }, SYMBOLS[kind.split(' ')[0]] || ''), children.length ? ' ' : '', children);
 
 // State in the address: every filter, view and open row is a link.
@@ -90,21 +90,22 @@ export function code(title, text, error) {
 }
 
 export const facts = rows => el('dl', { class: 'facts' }, rows.map(([k, v]) => [el('dt', null, k), el('dd', null, v)]));
-export const tiles = list => el('dl', { class: 'tiles' }, list.filter(Boolean).map(([name, value, more]) =>
+const tiles = list => el('dl', { class: 'tiles' }, list.filter(Boolean).map(([name, value, more]) =>
   el('div', null, el('dt', null, name), el('dd', null, value, more && ' ', more && el('small', null, more)))));
 export const empty = (title, text) => el('div', { class: 'empty' }, el('b', null, title), text);
 
 // Chips of [value, label]: at most one is pressed, and the address keeps it.
 export function chips(key, choices) {
   const now = state.get(key);
-  return el('span', { class: 'group', role: 'group' }, choices.map(([value, ...label]) => el('button',
+  return choices.length > 0 && el('span', { class: 'group', role: 'group' }, choices.map(([value, ...label]) => el('button',
     { class: 'chip', type: 'button', 'aria-pressed': String(now === value),
     click: () => state.set({ [key]: now === value ? '' : value, open: '' }) }, label)));
 }
 
 // A field whose text the address keeps. "/" goes to the first one of the page.
 export function search(key, label) {
-  const field = el('input', { type: 'search', placeholder: `${label}  /`, 'aria-label': label, 'data-search': true });
+  const text = `${t('Search')} ${label}`;
+  const field = el('input', { type: 'search', placeholder: text, 'aria-label': text, 'data-search': true });
   field.value = state.get(key);
   let typing = null;
   field.addEventListener('input', () => {
@@ -112,6 +113,14 @@ export function search(key, label) {
     typing = setTimeout(() => state.set({ [key]: field.value }), 150);
   });
   return field;
+}
+
+// The head of a page: where it is from, the verdict, a line about it, figures; `above` and `below` the figures.
+export function header({ where, verdict, line, above, numbers, below }) {
+  fill(at('head'), el('div', { class: 'bar-top' }, el('span', null, where), el('button', { class: 'plain',
+    type: 'button', 'aria-label': t('Keyboard'), click: help }, '?')), el('h1', null, verdict),
+    line && el('p', { class: 'soft' }, line), above, tiles(numbers), below);
+  document.title = `${at('head').querySelector('h1').textContent} · ${where}`;
 }
 
 // Links to the views of the page; the first one is shown without a name in the address.
@@ -138,7 +147,7 @@ export function tip(event, text) {
 
 export const KEYS = [['/', 'Search'], ['j  k', 'Next and previous row'], ['Enter', 'Open or close a row'],
   ['?', 'This help']];
-export function help() {
+function help() {
   const dialog = el('dialog', { 'aria-label': t('Keyboard') }, el('h2', null, t('Keyboard')),
     facts(KEYS.map(([key, what]) => [el('kbd', null, key), t(what)])),
     el('form', { method: 'dialog' }, el('button', { class: 'plain' }, t('Close'))));
@@ -146,9 +155,6 @@ export function help() {
   document.body.append(dialog);
   dialog.showModal();
 }
-
-export const helpButton = () => el('button', { class: 'plain', type: 'button', 'aria-label': t('Keyboard'),
-  click: help }, '?');
 
 addEventListener('keydown', event => {
   if (event.ctrlKey || event.metaKey || event.altKey || /INPUT|SELECT|TEXTAREA/.test(event.target.tagName)) return;

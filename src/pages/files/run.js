@@ -1,11 +1,11 @@
 // The page of a run: polled from `assay serve`, or embedded into this file (report.html).
-import { at, chips, clock, code, copyButton, duration, el, empty, facts, fill, helpButton, inside, mark, number,
-  percent, plural, search, shellWord, state, t, tiles, unpack, views } from './kit.js';
-import { Table, counted, plainTable } from './table.js';
+import { at, chips, clock, code, copyButton, duration, el, empty, facts, fill, header, inside, mark, number,
+  percent, plural, search, shellWord, state, t, unpack, views } from './kit.js';
+import { Table, listed, plainTable } from './table.js';
 import { bars, heat, histogram, lines, ratios } from './charts.js';
 
 const EVERY_MS = 2000, FIRST_MS = 150;  // between looks at a run; until there is something to show
-const GOOD = ['pass', 'rejected', 'same', 'fast'], WITHOUT = ['unsupported', 'skip', 'no_kernel', 'unsure'];
+const GOOD = ['pass', 'rejected', 'same', 'fast'], WITHOUT = ['unsupported', 'no_golden', 'skip', 'no_kernel', 'unsure'];
 const HEAT_ROWS = 40;
 let run = null, parts = [], begun = null;
 
@@ -41,8 +41,7 @@ const laneText = (p, role) => {
 function verdict() {
   const of = by(run.outcomes), against = run.against, words = [];
   const say = (kind, count, word) => words.push(mark(count ? kind : `${kind} soft`, `${number(count)} ${t(word)}`));
-  if (run.unfinished) words.push(el('span', { class: 'accent' },
-    `▶ ${Math.floor(100 * (1 - run.unfinished / run.planned))}%`));
+  if (run.unfinished) words.push(mark('accent', `${Math.floor(100 * (1 - run.unfinished / run.planned))}%`));
   if (against) {
     const slow = (against.rows || []).filter(r => r.speed === 'slow').length;
     say('new', against.new.length, 'new');
@@ -60,17 +59,15 @@ function verdict() {
   return words;
 }
 
-function header() {
+function head() {
   const p = run.properties || {}, done = run.planned - run.unfinished, of = by(run.outcomes || {});
   const live = run.rate !== undefined || run.reading, open = at('head').querySelector('details')?.open;
   const share = run.planned ? done / run.planned : 0, span = run.history || [];
   const minutes = span.length && span.at(-1)[0] - span[0][0] + 60000;
-  const top = el('div', { class: 'bar-top' },
-    el('span', null, ['assay', p.mode, run.name].filter(Boolean).join(' · ')), helpButton());
   const builds = ['test', 'reference'].map(role => laneText(p, role)).filter(Boolean);
   const progress = [t('{} of {} cases', number(done),
     number(run.planned)) + ` (${(Math.floor(1000 * share) / 10).toFixed(1)}%)`,
-    run.rate !== undefined && `${run.rate.toFixed(run.rate < 10 ? 1 : 0)} ${t('cases/s')}`,
+    run.rate > 0 && `${run.rate.toFixed(run.rate < 10 ? 1 : 0)} ${t('cases/s')}`,
     run.eta_s !== undefined && run.unfinished && t('{} left', duration(run.eta_s)),
     run.reading && t('reading earlier results: {} cases so far', number(run.read))].filter(Boolean);
   const line = [builds.join(` ${t('against')} `), run.against && t('compared with {}', run.against.past),
@@ -79,20 +76,18 @@ function header() {
   bar.style.width = `${100 * share}%`;
   const settings = (run.against?.settings || []).map(s =>
     [s.key, `${s.before} → ${s.now}${s.bearing ? ` (${s.bearing})` : ''}`]);
-  fill(at('head'), top, el('h1', null, run.outcomes ? verdict() : t('Reading the run')),
-    el('p', { class: 'soft' }, line.join(' · ')),
-    run.unfinished || (live && !run.planned)
-      ? [el('div', { class: 'progress', role: 'progressbar', 'aria-valuenow': Math.floor(100 * share),
+  header({ where: ['assay', p.mode, run.name].filter(Boolean).join(' · '),
+    verdict: run.outcomes ? verdict() : t('Reading the run'), line: line.join(' · '),
+    above: (run.unfinished || (live && !run.planned)) && [el('div', { class: 'progress', role: 'progressbar', 'aria-valuenow': Math.floor(100 * share),
       'aria-valuemin': 0, 'aria-valuemax': 100, 'aria-label': t('Progress') }, bar),
-      el('p', { id: 'progress' }, progress.join(' · '))] : null,
-    tiles([[t('Pass rate'), percent(of.good, of.judged), of.judged > 0 && t('of {} judged', number(of.judged))],
+      el('p', { id: 'progress' }, progress.join(' · '))],
+    numbers: [[t('Pass rate'), percent(of.good, of.judged), of.judged > 0 && t('of {} judged', number(of.judged))],
       run.against && [t('Failed cases'), number(of.failed)], [t('Not judged'), number(of.without)],
       [t('APIs'), number((run.apis || []).length)],
-      minutes && [t('Duration'), duration(minutes / 1000)]]),
-    el('details', { open }, el('summary', null, t('Settings and machine')),
-      facts([...settings, ...Object.entries(p).filter(([, v]) => v !== '')])));
+      minutes && [t('Duration'), duration(minutes / 1000)]],
+    below: el('details', { open }, el('summary', null, t('Settings and machine')),
+      facts([...settings, ...Object.entries(p).filter(([, v]) => v !== '')])) });
   if (run.trouble) trouble(run.trouble);
-  document.title = `${run.unfinished ? `${Math.floor(100 * share)}% · ` : ''}${at('head').querySelector('h1').textContent} · ${run.name || 'assay'}`;
 }
 
 function trouble(text) {
@@ -134,10 +129,11 @@ function values(element) {
     el('td', null, el('code', null, value)));
   const inputs = (element.inputs || []).map(i => row(`${i.name}${i.position || ''}`, [i.value || i.whole, i.value
     && i.whole && i.whole.length < 200 && i.position !== '[]' ? ` of ${i.whole}` : '', ` ${i.type}`].join('')));
-  return el('div', null, el('h2', { class: 'minor' }, [t('Worst element'), element.where, element.position !== '[]'
-    && element.position].filter(Boolean).join(' · ')), el('table', { class: 'values' },
-    el('tbody', null, row(t('Got'), element.got), row(t('Expected'), element.expected),
-      element.reference !== element.expected && row(t('Reference'), element.reference), inputs)));
+  const differs = element.got !== element.expected;  // the values of a large result are not kept
+  return el('div', null, el('h2', { class: 'minor' }, [differs ? t('Worst element') : t('Inputs'), differs && element.where,
+    element.position !== '[]' && element.position].filter(Boolean).join(' · ')), el('table', { class: 'values' },
+    el('tbody', null, differs && [row(t('Got'), element.got), row(t('Expected'), element.expected),
+      element.reference !== element.expected && row(t('Reference'), element.reference)], inputs)));
 }
 
 const rerun = text => run.rerun.replace('--api_config=@', () => `--api_config=${shellWord(text)}`);
@@ -148,20 +144,28 @@ function openFinding(f) {
     f.why && [t('Grown'), f.why], f.reason && [t('Known because'), f.reason], f.owner && [t('Owner'), f.owner],
     f.upstream && [t('Reported'), /^https:\/\//.test(f.upstream)
       ? el('a', { href: f.upstream, rel: 'noopener noreferrer' }, f.upstream) : f.upstream],
-    f.last_ms > 0 && [t('Last seen'), clock(f.last_ms)], [t('Finding'), f.digest], f.id && [t('Case'), f.id],
-    f.logs?.length && [t('Logs'), f.logs.map((l, i) => [i ? ', ' : '', el('a', { href: encodeURI(l) },
-      l.split('/').at(-1))])]].filter(Boolean);
+    f.last_ms > 0 && [t('Last seen'), clock(f.last_ms)], [t('Finding'), f.digest],
+    f.id && [t('Case'), f.id]].filter(Boolean);
+  const more = el('div'), script = got => fill(more, code(t('Script without assay'), got.script),
+    !got.script && run.finding && f.outcome !== 'invalid' && f.id && code(t('Write its script'),
+      `${run.finding} ${f.digest} --script=finding.py`),
+    got.issue && el('p', null, copyButton(got.issue, t('Copy as an issue'))), got.logs?.length > 0 && facts([[t('Logs'),
+    got.logs.map((l, i) => [i ? ', ' : '', el('a', { href: encodeURI(l), target: '_blank' }, l.split('/').at(-1))])]]));
+  script(f);
+  if (!at('data')) details(f.digest).then(script);
   return [el('p', null, f.message), el('div', { class: 'split' },
     el('div', null, values(f.element), f.text && code(t('Case'), f.text), code(t('Smallest case that still fails'),
       f.shrunk)),
-    el('div', null, f.text && f.outcome !== 'invalid' && code(t('Run it again'), rerun(f.text)),
-      code(t('Script without assay'), f.script), f.issue && el('p', null, copyButton(f.issue, t('Copy as an issue'))),
-        facts(notes)))];
+    el('div', null, f.text && f.outcome !== 'invalid' && code(t('Run it again'), rerun(f.text)), more, facts(notes)))];
 }
+// What `assay serve` gives of a finding on demand: script, issue, logs.
+const fetched = new Map();
+const details = digest => fetched.get(digest) || fetched.set(digest, asked(`finding/${digest}`).then(r => r.json(),
+  () => ({}))).get(digest);
 
 const NO_FINDING = () => (run.unfinished ? [t('No failure so far'), ''] : by(run.outcomes).judged
   ? [t('All judged cases passed'), t('{} cases', number(by(run.outcomes).good))] : [t('Nothing was judged'),
-    t('See “Not judged” for the reasons.')]);
+    el('a', { href: '#view=unjudged' }, t('Reasons'))]);
 
 function findings() {
   const noted = Object.fromEntries(['new', 'grown', 'known'].flatMap(s => run.against?.[s] || []).map(f => [f.digest,
@@ -185,23 +189,6 @@ function findings() {
       open: openFinding, none: all.length ? null : NO_FINDING(), label: t('Findings') }) });
 }
 
-// A view with filters above a table. The table stays while only its rows change.
-let kept = { key: '' };
-function listed({ filters, rows, key, make }) {
-  const focused = document.activeElement?.matches?.('[data-search]') && document.activeElement;
-  if (kept.key !== key || !kept.table.element.isConnected) kept = { key, table: make() };
-  Table.shown = kept.table;
-  const bar = el('div', { class: 'filters' }, filters, el('span', { class: 'count', role: 'status' },
-    counted(rows.length)));
-  bar.hidden = !rows.length && !['q', 'state', 'outcome'].some(k => state.get(k));
-  if (focused) {  // typing goes on
-    at('main').querySelector('.filters').lastChild.textContent = counted(rows.length);
-    const old = [...at('main').querySelectorAll('.filters .chip')];
-    bar.querySelectorAll('.chip').forEach((chip, i) => old[i]?.replaceWith(chip));
-  } else fill(at('main'), bar, kept.table.element);
-  kept.table.show(rows);
-}
-
 // ---- cases ----
 
 function cases() {
@@ -222,7 +209,7 @@ function cases() {
   const notes = [read < run.listed && t('{} of {} read', number(read), number(run.listed)),
     run.left_out && t('{} more are not listed here: assay report --list',
       number(run.left_out))].filter(Boolean).join(' · ');
-  listed({ filters: [search('q', t('Case, message, id')), chips('outcome', choices),
+  listed({ filters: [search('q', t('case, message, id')), chips('outcome', choices),
     notes && el('span', { class: 'soft' }, notes)], rows, key: 'cases', make: () => new Table({
     label: t('Cases'), id: row => get(row, 'id') || get(row, 'lane'), none: run.listed ? null : NO_FINDING(),
     columns: [{ key: 'case', title: t('Case'), value: row => get(row, 'text'), cell: row => el('span', null,
@@ -254,18 +241,17 @@ function apis() {
   const short = d => d.replace('float', 'f').replace('uint', 'u').replace('int', 'i').replace('complex',
     'c').replace('bf', 'bf');
   listed({ filters: [search('q', 'API'), chips('outcome', [['failed', mark('fail', t('with failures'))]]),
-    el('span', { class: 'soft small' }, mark('fail', t('failed cases')), '   ', mark('pass', t('all passed')), '   ',
+    el('span', { class: 'row small' }, mark('fail', t('failed cases')), mark('pass', t('all passed')),
       mark('none', t('not judged')))],
   rows, key: `apis${dtypes.join()}`, make: () => new Table({ label: t('APIs by dtype'), id: a => a.api,
-    columns: [{ key: 'api', title: 'API', width: innerWidth > 640 ? '264px' : null, value: a => a.api,
-      cell: a => el('span', null, a.api, el('span', { class: 'under' }, title(a.outcomes))) },
+    columns: [{ key: 'api', title: 'API', value: a => a.api, cell: a => el('span', null, a.api, el('span', { class: 'under' }, title(a.outcomes))) },
       { key: 'rate', title: t('Passed'), number: true, width: '80px',
         value: a => by(a.outcomes).good / (by(a.outcomes).judged || Infinity), cell: a => percent(by(a.outcomes).good,
         by(a.outcomes).judged) },
       { key: 'cases', title: t('Cases'), number: true, wide: true, width: '80px', value: a => by(a.outcomes).all,
         cell: a => number(by(a.outcomes).all) },
       ...dtypes.map(d => ({ key: d, title: el('span', { title: d }, short(d)), number: true, wide: true,
-        value: a => by(a.dtypes[d] || {}).failed,
+        width: `${Math.min(88, 900 / dtypes.length)}px`, value: a => by(a.dtypes[d] || {}).failed,
         cell: a => { const c = el('span', { title: `${d}: ${title(a.dtypes[d])}` }, cell(a.dtypes[d]));
         return a.dtypes[d] ? c : ''; } }))],
     open: a => [plainTable([t('dtype'), ...Object.keys(a.outcomes)], Object.entries(a.dtypes).map(([d, o]) =>
@@ -318,11 +304,11 @@ function times() {
     run.workers.map(w => [w.name, number(w.bundles), number(w.cases), w.seconds_left < 0
       ? mark('fail', t('expired')) : `${w.seconds_left.toFixed(0)} s`]), [1, 2, 3])];
   if (!shown.length && !hosts && !costly.length && run.history.length < 2) return [empty(t('No times yet'), '')];
-  return [shown, hosts, run.history.length > 1 && lines({ title: t('Finished cases by minute'),
+  return [shown, hosts, el('div', { class: 'split' }, run.history.length > 1 && lines({ title: t('Finished cases by minute'),
     x: { time: true, label: t('time') }, y: {},
     series: [{ name: t('cases'), kind: 'accent', points: points(1) }, { name: t('failed'), kind: 'fail',
       points: points(2) }] }),
-  histogram({ title: t('APIs by the mean time of a case'), unit: 'ms', values: rows.map(r => sum(r.stage_ms)) }),
+  histogram({ title: t('APIs by the mean time of a case'), unit: 'ms', values: rows.map(r => sum(r.stage_ms)) })),
   run.sizes.length > 0 && [el('h2', null, t('Mean milliseconds of a case in each stage, by size')),
     heat(heads(t('size')), run.sizes.map(s => cells({ ...s, name: t(s.size) })), ms)],
   costly.length > 0 && [el('h2', null, t('The same by API, most expensive first')),
@@ -362,11 +348,11 @@ function past() {
     shown = series.length > 1;
   const axis = { label: t('run, oldest first'), ticks: series.map((_, i) => i).filter(i => series.length < 12
     || i % Math.ceil(series.length / 12) === 0), format: i => series[i].name.slice(-12) };
-  return [shown && [lines({ title: t('Failed cases by run'), x: axis, y: {}, dots: true,
+  return [shown && el('div', { class: 'split' }, lines({ title: t('Failed cases by run'), x: axis, y: {}, dots: true,
     series: [{ name: t('failed'), kind: 'fail', points: points(o => o.failed) }] }),
     lines({ title: t('Pass rate by run, of the judged cases'), x: axis, y: { format: v => `${v.toFixed(2)}%` },
       zero: false, dots: true, series: [{ name: t('Pass rate'), kind: 'pass',
-      points: points(o => 100 * o.good / (o.judged || 1)) }] })],
+      points: points(o => 100 * o.good / (o.judged || 1)) }] })),
   el('h2', null, t('Runs')), el('p', { class: 'soft' },
     t('Runs beside this one with the same mode, lanes and device. The charts leave out runs with less than half or more than twice as many cases.')),
   plainTable([t('Run'), t('Last result'), t('Passed'), t('Failed'), t('Cases'), t('Build')],
@@ -405,7 +391,7 @@ function show(changed) {
 function put(data) {
   run = data;
   if (run.planned === undefined) return;
-  header();
+  head();
   show([run.read, run.runs?.length]);
 }
 

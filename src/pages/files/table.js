@@ -1,5 +1,5 @@
 // A sortable table that draws only the rows in view, so that it holds 300,000. One row may be open.
-import { el, empty, number, state, t } from './kit.js';
+import { at, el, empty, fill, number, state, t } from './kit.js';
 
 const NARROW = matchMedia('(max-width: 640px)');
 const AROUND = 12;  // rows drawn above and below the window
@@ -183,4 +183,19 @@ export function plainTable(head, rows, numbers = []) {
     el('table', null, el('thead', null, el('tr', null, head.map((c, i) => cell('th', c, i)))),
       el('tbody', null, rows.map(row => el('tr', null, row.map((c, i) => cell('td', c, i)))))));
 }
-export const counted = rows => t('{} shown', number(rows));
+
+// Filters above a table of the view `key`. The table stays while only its rows change, and typing goes on.
+let kept = { key: '' };
+export function listed({ filters, rows, key, make }) {
+  if (kept.key !== key || !kept.table.element.isConnected) kept = { key, table: make() };
+  Table.shown = kept.table;
+  const count = el('span', { class: 'count', role: 'status' }, t('{} shown', number(rows.length)));
+  const bar = el('div', { class: 'filters' }, filters, count), shown = filters.flat().filter(Boolean);
+  bar.hidden = !shown.length || (!rows.length && !['q', 'state', 'outcome'].some(k => state.get(k)));
+  if (document.activeElement?.matches?.('[data-search]') && kept.table.element.isConnected) {
+    at('main').querySelector('.filters .count').replaceWith(count);
+    const old = [...at('main').querySelectorAll('.filters .chip')];
+    bar.querySelectorAll('.chip').forEach((chip, i) => old[i]?.replaceWith(chip));
+  } else fill(at('main'), bar, kept.table.element);
+  kept.table.show(rows);
+}

@@ -1,34 +1,47 @@
-// The page of a timeline: answers first, then the drawing, ranks, steps, kernels and the whole report.
-import { KEYS, at, code, el, empty, facts, fill, helpButton, inside, mark, number, percent, search, state, t, tiles,
-  tip, views } from './kit.js';
-import { Table, counted, plainTable } from './table.js';
+// The page of a timeline, or of two: answers first, then the drawing, ranks, steps, kernels and the whole report.
+import { KEYS, at, chips, code, el, empty, facts, fill, header, inside, mark, number, percent, search, state, t, tip,
+  views } from './kit.js';
+import { Table, listed, plainTable } from './table.js';
 import { bars, lines, ticks } from './charts.js';
 
-const COLOURS = ['#4c8ddb', '#d1495b', '#c9a227', '#2a9d8f', '#e07b39', '#8e9fd6', '#a56cc1'];  // of D.kinds
+const COLOURS = ['#4c8ddb', '#d1495b', '#c9a227', '#2a9d8f', '#e07b39', '#8e9fd6', '#a56cc1'];  // of work, by D.kinds
 const WAIT = { fill: 'Pipeline fills', drain: 'Pipeline drains', dependency: 'Waits for a neighbour stage',
-  host: 'Waits for the host', device: 'Starts late on the device', queue: 'Launch queue is full' };
-const ROW = 24, GROUP = 24, AXIS = 48, SLOW = 1.2;  // pixels; a step this much longer than the median is slow
+  host: 'Waits for the host', device: 'Starts late on the device', queue: 'Launch queue is full',
+  loader: 'Waits for the data loader', ranks: 'Waits for other ranks' };  // the kinds behind them are waits
+const ROW = 24, LOW = 14, GROUP = 24, STRIP = 32, AXIS = 16;  // heights in pixels; LOW: a row of waits
+const SLOW = 1.2;  // a step this much longer than the median is slow
+const FEW = 3;     // pixels; a slice at least this wide is drawn by itself, shorter ones as sums
 let D = null, A = null;
 const view = { from: 0, to: 1, marked: null };
 
 function span(ns, digits = 4) {
   const [by, unit] = ns >= 1e9 ? [1e9, 's'] : ns >= 1e6 ? [1e6, 'ms'] : ns >= 1e3 ? [1e3, 'µs'] : [1, 'ns'];
-  return `${number(+(ns / by).toPrecision(digits))} ${unit}`;
+  return ns ? `${number(+(ns / by).toPrecision(digits))} ${unit}` : '0';
 }
 const share = (part, all) => (all > 0 ? `${(100 * part / all).toFixed(1)}%` : '–');
 const median = list => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)] || 0;
 const total = key => A.devices.reduce((n, d) => n + d.total[key], 0);
 const stepLink = number_ => {
-  const step = D.steps.find(s => s[0] === number_);
+  const step = D.runs[0].steps.find(s => s[0] === number_);
   return step ? state.link({ view: '', from: String(step[1]), to: String(step[2]) }) : null;
 };
+
+// The address of the collective in which others waited longest for a rank.
+function longestFor(rank) {
+  const { calls, rows } = D.runs[0], best = calls.map((c, i) => [c, i]).filter(([c]) => c[3] === rank)
+    .sort((a, b) => b[0][4] - a[0][4])[0];
+  if (!best) return `#rank=${rank}`;
+  const times = partsOf(rows, best[1]).map(([row, i]) => [row.begin[i], row.end[i]]);
+  const from = Math.min(...times.map(x => x[0])), to = Math.max(...times.map(x => x[1]));
+  return `#call=0.${best[1]}&from=${Math.max(0, from - (to - from))}&to=${to + (to - from)}`;
+}
 
 // ---- answers ----
 
 function answers() {
   const list = [], all = total('span_ns'), link = (text, href) => (href ? el('a', { href }, text) : text);
   for (const c of A.culprits || []) {
-    list.push([mark('fail'), ` ${c.name}: ${c.cause}${c.operation ? ` (${c.operation})` : ''}, `,
+    list.push([mark('fail'), ` ${c.name}: ${c.cause}${c.operation && !c.cause.includes(c.operation) ? ` (${c.operation})` : ''}, `,
       link(t('{} a step longer than its peers, since step {}', span(c.excess_ns), c.since_step),
       stepLink(c.since_step))]);
   }
@@ -40,9 +53,9 @@ function answers() {
   for (const s of A.stragglers || []) {
     if (s.cost_others_ns > all / 100) list.push([mark('flaky'), ' ',
       t('Others wait {} for rank {} in collectives ({} of their time).', span(s.cost_others_ns), s.rank,
-      share(s.cost_others_ns, all)), ' ', el('a', { href: `#rank=${s.rank}` }, t('Show'))]);
+      share(s.cost_others_ns, all)), ' ', el('a', { href: longestFor(s.rank) }, t('Show'))]);
   }
-  const loading = total('data_loader_ns'), causes = Object.keys(WAIT).map(c =>
+  const loading = total('data_loader_ns'), causes = Object.keys(A.devices[0]?.total.idle_by_cause_ns || {}).map(c =>
     [c, A.devices.reduce((n, d) => n + d.total.idle_by_cause_ns[c], 0)]).sort((a, b) => b[1] - a[1]);
   if (loading > all / 100) list.push([mark('flaky'), ' ', t('GPUs wait {} of the time for the data loader.',
     share(loading, all))]);
@@ -54,43 +67,108 @@ function answers() {
   return list;
 }
 
-function header() {
+function head() {
   const all = total('span_ns'), mean = A.steps.reduce((n, s) => n + s.length_ns, 0) / (A.steps.length || 1);
   const exposed = total('communication_ns') - total('hidden_communication_ns'), found = answers();
-  const files = D.files.length > 3 ? [...D.files.slice(0, 3), t('and {} more', D.files.length - 3)] : D.files;
-  fill(at('head'), el('div', { class: 'bar-top' },
-    el('span', null, ['assay · timeline', ...files.map(f => f.split('/').slice(-1)[0])].join(' · ')), helpButton()),
-    el('h1', null, A.steps.length > 0 && A.devices.length > 0 && t('{} a step', span(mean)), A.devices.length
-      ? el('span', { class: 'soft' }, t('{} of GPU time computes', share(total('compute_ns'), all))) : mark('none',
-      t('No GPU work'))),
-    found.length > 0 && el('ul', { class: 'answers' }, found.map(f => el('li', null, f))),
-    A.devices.length > 0 && tiles([[t('GPUs'), number(A.devices.length)], [t('Steps'), number(A.steps.length)],
+  header({ where: ['assay · timeline', fileNames(D.runs[0])].join(' · '),
+    verdict: [A.steps.length > 0 && A.devices.length > 0 && t('{} a step', span(mean)), A.devices.length ? el('span',
+      { class: 'soft' }, t('{} of GPU time computes', share(total('compute_ns'), all))) : mark('none', t('No GPU work'))],
+    above: found.length > 0 && el('ul', { class: 'answers' }, found.map(f => el('li', null, f))),
+    numbers: A.devices.length ? [[t('GPUs'), number(A.devices.length)], [t('Steps'), number(A.steps.length)],
       [t('Compute'), share(total('compute_ns'), all)], [t('Communication'), share(exposed, all), t('not hidden')],
       [t('Idle'), share(total('idle_ns'), all)], A.flops?.mfu && ['MFU', percent(A.flops.mfu, 1)],
-        A.steps[0]?.schedule !== 'none' && A.steps[0] && [t('Schedule'), A.steps[0].schedule]]),
-    (A.notes || []).map(n => el('p', { class: 'soft small' }, n)));
-  document.title = `${at('head').querySelector('h1').textContent} · assay timeline`;
+        A.steps[0]?.schedule !== 'none' && A.steps[0] && [t('Schedule'), A.steps[0].schedule]] : [] });
+}
+function fileNames({ files }) {
+  const depth = D.runs.length > 1 ? -2 : -1, names = files.slice(0, depth === -1 ? 3 : 1).map(f => f.split('/').slice(depth)
+    .join('/'));
+  return [...names, files.length > names.length && t('and {} more', files.length - names.length)].filter(Boolean).join(' · ');
+}
+
+// ---- two runs ----
+
+const grows = r => (r.after ?? 0) - (r.before ?? 0);
+const signed = (value, digits) => `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(digits)}`;
+function changeOf(r, unit) {
+  if (r.before === null || r.after === null) return r.after === null ? mark('known', t('gone')) : mark('new', t('new'));
+  const by = 100 * grows(r) / r.before;
+  return Math.abs(by) < 1 || !r.before ? signed(grows(r), 3) : mark(!/ms/.test(unit) ? 'known' : by > 0 ? 'new' : 'pass',
+    `${signed(by, 1)}%`);
+}
+
+function twoHead() {
+  const { step } = A, found = [], kind = { slower: 'new', faster: 'pass' }[step.verdict] || 'known';
+  for (const [title, what] of [['time', ''], ['kernel or copy', `${t('Kernel')} `]]) {
+    const section = A.sections.find(s => s.title === title);
+    for (const r of (section?.rows || []).filter(x => !/: (host|fill|drain|dependency|device|queue)|^communication, h/
+      .test(x.name) && Math.abs(grows(x)) > 0.01 * step.before_ms).slice(0, 3)) {
+      found.push([changeOf(r, 'ms'), ' ', what, r.name, ': ', t('{} ms a step', signed(grows(r), 3)), ' ',
+        el('a', { href: `#view=changes&state=${encodeURIComponent(`${title} · ${section.unit}`)}` }, t('Show'))]);
+    }
+  }
+  const low = step.low_percent !== null && t('95% between {}% and {}%', signed(step.low_percent, 1),
+    signed(step.high_percent, 1));
+  header({ where: `assay · timeline · ${t('{} compared with {}', fileNames(D.runs[1]), fileNames(D.runs[0]))}`,
+    verdict: [mark(kind, `${signed(step.change_percent, 1)}% ${t('a step')}`), el('span', { class: 'soft' },
+      t(step.verdict))], line: low, above: found.length > 0 && el('ul', { class: 'answers' },
+      found.map(f => el('li', null, f))),
+    numbers: [[t('Before'), span(1e6 * step.before_ms), t('a step')], [t('After'), span(1e6 * step.after_ms),
+      t('a step')]] });
+}
+
+function changes() {
+  const sections = A.sections.map(s => ({ ...s, key: `${s.title} · ${s.unit}` }));
+  const now = sections.find(s => s.key === state.get('state')) || sections[0], wanted = state.get('q').toLowerCase();
+  const figure = v => (v === null ? '–' : number(+v.toPrecision(5)));
+  const column = (key, title) => ({ key, title, number: true, wide: true, width: '128px', value: r => r[key] ?? 0,
+    cell: r => figure(r[key]) });
+  listed({ filters: [search('q', t('name')), chips('state', sections.map((s, i) => [i ? s.key : '',
+    `${t(s.title)}${/^calls/.test(s.unit) ? `, ${t('Calls').toLowerCase()}` : ''} ${number(s.rows.length)}`]))], rows: now.rows.filter(r => r.name.toLowerCase().includes(wanted)),
+  key: `changes ${now.key}`, make: () => new Table({ label: now.key, id: r => r.name, columns: [
+    { key: 'name', title: now.key, value: r => r.name, cell: r => el('span', { title: r.name }, r.name,
+      el('span', { class: 'under' }, `${figure(r.before)} → ${figure(r.after)}`)) },
+    column('before', t('Before')), column('after', t('After')), { key: 'change', title: t('Change'), number: true,
+      width: '112px', value: grows, cell: r => changeOf(r, now.unit) }] }) });
 }
 
 // ---- drawing ----
 
 function prepare() {
-  let group = null, y = AXIS;
-  for (const row of D.rows) {
-    const count = row.s.length / 4;
-    row.begin = new Float64Array(count); row.end = new Float64Array(count); row.most = new Float64Array(count);
-    let time = 0, most = 0;
-    for (let i = 0; i < count; i++) {
-      time += row.s[4 * i]; row.begin[i] = time; row.end[i] = time + row.s[4 * i + 1];
-      most = Math.max(most, row.end[i]); row.most[i] = most;
+  let y = AXIS;
+  D.rows = [];
+  D.span = D.runs.reduce((most, r) => Math.max(most, r.span), 1);
+  D.runs.forEach((run, index) => {
+    let group = null;
+    run.y = y;
+    run.title = D.runs.length > 1 && t(index ? 'after' : 'before');
+    run.middle = median(run.steps.map(s => s[3]));
+    y += STRIP;
+    for (const row of run.rows) {
+      const count = row.s.length / 4;
+      row.begin = new Float64Array(count); row.end = new Float64Array(count); row.most = new Float64Array(count);
+      let time = 0, most = 0;
+      for (let i = 0; i < count; i++) {
+        time += row.s[4 * i]; row.begin[i] = time; row.end[i] = time + row.s[4 * i + 1];
+        most = Math.max(most, row.end[i]); row.most[i] = most;
+      }
+      row.run = index;
+      row.waits = row.s[2] >= COLOURS.length;
+      row.high = row.waits ? LOW : ROW;
+      row.call = new Map();
+      for (let i = 0; i < (row.c?.length || 0); i += 2) row.call.set(row.c[i], row.c[i + 1]);
+      if (row.rank >= 0 && row.rank !== group) { row.head = y; y += GROUP; }
+      group = row.rank;
+      row.y = y;
+      y += row.high;
+      D.rows.push(row);
     }
-    if (row.rank >= 0 && row.rank !== group) { row.head = y; y += GROUP; }
-    group = row.rank;
-    row.y = y;
-    y += ROW;
-  }
-  D.height = y + 8;
+    y += 8;
+  });
+  D.height = y;
 }
+// [row, index of the slice] of each part of a collective.
+const partsOf = (rows, call) => rows.flatMap(row => [...row.call].filter(([, c]) => c === call).map(([i]) => [row, i]));
+const WAITING = '#868c96', colourOf = kind => COLOURS[kind] || WAITING;
 
 // The first slice that may reach `time`: no earlier one ends behind it.
 function first(row, time) {
@@ -99,10 +177,11 @@ function first(row, time) {
   return a;
 }
 
-// Nanoseconds of each kind in each of `count` parts of [from, to].
-function parts(row, from, to, count) {
+// Nanoseconds of each kind in each of `count` parts of [from, to], of slices shorter than `limit`.
+function parts(row, from, to, count, limit = Infinity) {
   const sums = D.kinds.map(() => new Float64Array(count + 1)), per = (to - from) / count;
   for (let i = first(row, from); i < row.begin.length && row.begin[i] < to; i++) {
+    if (row.end[i] - row.begin[i] >= limit) continue;
     const b = (Math.max(row.begin[i], from) - from) / per, e = (Math.min(row.end[i], to) - from) / per,
       of = sums[row.s[4 * i + 2]];
     for (let p = Math.floor(b), last = Math.min(count, Math.ceil(e)); p < last; p++) of[p] += Math.min(e,
@@ -127,9 +206,58 @@ function bar(g, x, y, height, sums, p) {  // a pixel is filled as far as its tim
   for (let kind = 0; kind < sums.length; kind++) {
     const tall = Math.min(1, sums[kind][p]) * height, top = Math.max(y, bottom - tall);
     if (tall <= 0) continue;
-    g.fillStyle = COLOURS[kind];
+    g.fillStyle = colourOf(kind);
     g.fillRect(x, top, 1, bottom - top);
     bottom = top;
+  }
+}
+
+// The name within a slice, as far as it fits.
+function inscribe(g, text, x, width, y) {
+  g.save(); g.beginPath(); g.rect(x, y, width - 4, ROW); g.clip();
+  g.fillStyle = '#10131a'; g.fillText(text, x + 4, y + 13);
+  g.restore();
+}
+
+function drawRow(g, row, X, room) {
+  const { from, to } = view, L = left(), per = (to - from) / room, high = row.high - (row.waits ? 4 : 6);
+  const sums = parts(row, from, to, Math.floor(room), FEW * per);
+  for (let p = 0; p < room; p++) bar(g, L + p, row.y + 2, high, sums, p);
+  for (let i = first(row, from); i < row.begin.length && row.begin[i] < to; i++) {
+    if (row.end[i] - row.begin[i] < FEW * per || row.end[i] <= from) continue;
+    const x = Math.max(L, X(row.begin[i])), width = Math.min(L + room, X(row.end[i])) - x;
+    g.fillStyle = colourOf(row.s[4 * i + 2]);
+    g.fillRect(x, row.y + 2, width > 8 ? width - 1 : width, high);
+    if (width > 48 && row.s[4 * i + 3] >= 0) inscribe(g, nameOf(row, i), x, width, row.y + 2);
+  }
+}
+
+// The steps of a run; the slow ones are marked.
+function drawSteps(g, run, X, L, width, bottom) {
+  const soft = ink('--soft');
+  if (run.title) { g.fillStyle = ink('--text'); g.font = '600 14px system-ui, sans-serif'; g.fillText(run.title, 0,
+    run.y + 24); g.font = '12px system-ui, sans-serif'; }
+  for (const s of run.steps) {
+    const x = X(s[1]), end = X(s[2]), slow = s[3] > SLOW * run.middle && run.steps.length > 2;
+    if (end < L || x > width) continue;
+    const begin = Math.max(L, x);
+    g.fillStyle = slow ? ink('--flaky') : soft;
+    if (x >= L && end - x > 8) g.fillRect(x, run.y + 8, 1, bottom - run.y - 8);
+    g.fillRect(begin, run.y + 26, Math.max(1, Math.min(end, width) - begin - 1), slow ? 4 : 2);
+    if (end - begin > 60) g.fillText(`${t('step')} ${s[0]}${slow ? ` · ${t('slow')}` : ''}`, begin + 4, run.y + 20);
+  }
+}
+
+// The parts of the selected collective, linked from rank to rank.
+function drawCall(g, X, L) {
+  const [run, call] = state.get('call').split('.').map(Number);
+  let last = null;
+  g.strokeStyle = ink('--text'); g.lineWidth = 2;
+  for (const [row, i] of partsOf(D.runs[run]?.rows || [], call)) {
+    const x = Math.max(L, X(row.begin[i])), end = Math.max(x + 2, X(row.end[i]));
+    g.strokeRect(x, row.y + 1, end - x, ROW - 4);
+    if (last) { g.beginPath(); g.moveTo(...last); g.lineTo(x, row.y + 1); g.stroke(); }
+    last = [x, row.y + ROW - 3];
   }
 }
 
@@ -138,7 +266,7 @@ function draw(canvas, minimap) {
     X = ns => L + (ns - from) / (to - from) * room;
   const text = ink('--text'), soft = ink('--soft'), line = ink('--line');
   const unit = to - from >= 1e9 ? [1e9, 's'] : to - from >= 1e6 ? [1e6, 'ms'] : [1e3, 'µs'];
-  for (const v of ticks(from / unit[0], to / unit[0], room / 110)) {
+  for (const v of ticks(from / unit[0], to / unit[0], room / 90)) {
     const x = X(v * unit[0]);
     g.fillStyle = line; g.fillRect(x, 16, 1, D.height);
     g.fillStyle = soft; g.fillText(`${number(v)} ${unit[1]}`, x + 4, 12);
@@ -146,44 +274,46 @@ function draw(canvas, minimap) {
   for (const row of D.rows) {
     if (row.head !== undefined) { g.fillStyle = text; g.font = '600 12px system-ui, sans-serif';
       g.fillText(`${t('rank')} ${row.rank}`, 0, row.head + 18); g.font = '12px system-ui, sans-serif'; }
-    g.fillStyle = soft; g.fillText(shortLabel(row), row.rank >= 0 ? 8 : 0, row.y + 15, L - 16);
-    const sums = parts(row, from, to, Math.floor(room));
-    for (let p = 0; p < room; p++) bar(g, L + p, row.y + 2, ROW - 6, sums, p);
+    g.fillStyle = soft; g.fillText(shortLabel(row), row.rank >= 0 ? 8 : 0, row.y + (row.waits ? 11 : 15), L - 16);
+    drawRow(g, row, X, room);
   }
-  const middle = median(A.steps.map(s => s.length_ns));
-  D.steps.forEach((s, i) => {
-    const x = X(s[1]), end = X(s[2]), slow = A.steps[i]?.length_ns > SLOW * middle && D.steps.length > 2;
-    if (end < L || x > width) return;
-    g.fillStyle = slow ? ink('--flaky') : soft;
-    if (x >= L && end - x > 8) g.fillRect(x, 24, 1, D.height);
-    g.fillRect(Math.max(L, x), 42, Math.max(1, Math.min(end, width) - Math.max(L, x) - 1), slow ? 4 : 2);
-    if (end - Math.max(L, x) > 60) g.fillText(`${t('step')} ${s[0]}${slow ? ` · ${t('slow')}` : ''}`,
-      Math.max(L, x) + 4, 36);
-  });
+  D.runs.forEach((run, i) => drawSteps(g, run, X, L, width, D.runs[i + 1]?.y || D.height));
+  if (state.get('call')) drawCall(g, X, L);
   if (view.marked) {
     const [a, b] = view.marked;
     g.fillStyle = ink('--accent'); g.globalAlpha = .2;
       g.fillRect(Math.max(L, X(a)), 0, Math.min(width, X(b)) - Math.max(L, X(a)), D.height); g.globalAlpha = 1;
   }
-  const [m, wide] = scaled(minimap, 32), per = D.rows.length || 1;
-  if (!D.overview || D.overview.wide !== wide) D.overview = { wide, sums: D.rows.map(r => parts(r, 0, D.span, wide)) };
-  for (let p = 0; p < wide; p++) {
-    bar(m, p, 4, 24, D.kinds.map((_, k) => [D.overview.sums.reduce((n, s) => n + s[k][p], 0) / per]), 0);
+  const [m, wide] = scaled(minimap, 32), work = D.rows.filter(r => !r.waits);
+  if (D.overview?.wide !== wide) {
+    const each = work.map(r => parts(r, 0, D.span, wide)), all = COLOURS.map((_, k) => new Float64Array(wide).map((_, p) =>
+      each.reduce((n, s) => n + s[k][p], 0)));
+    const most = all[0].reduce((n, _, p) => Math.max(n, all.reduce((x, k) => x + k[p], 0)), 0) || 1;
+    D.overview = { wide, sums: all.map(k => k.map(v => v / most)) };
   }
+  for (let p = 0; p < wide; p++) bar(m, p, 4, 24, D.overview.sums, p);
   m.strokeStyle = ink('--accent'); m.lineWidth = 2;
   m.strokeRect(from / D.span * wide + 1, 1, Math.max(2, (to - from) / D.span * wide - 2), 30);
 }
-const shortLabel = row => (innerWidth <= 640 && row.rank >= 0 ? row.l.split(' · ').at(-1) : row.rank >= 0
-  ? row.l.replace(new RegExp(`^rank ${row.rank} · `), '') : row.l);
+const waitLabel = row => t(WAIT[D.kinds[row.s[2]]]).replace(innerWidth > 640 ? '' : /^Waits for (the|other|a) /, '');
+const shortLabel = row => (row.waits ? waitLabel(row) : innerWidth <= 640 && row.rank >= 0
+  ? row.l.split(' · ').at(-1) : row.l.replace(new RegExp(`^rank ${row.rank} · `), ''));
 
-// Sums by kind of the marked time, over the rows.
+// What is selected: a collective, or sums by kind of the marked time over the rows.
 function sums() {
+  const [run, call] = state.get('call').split('.').map(Number), called = D.runs[run]?.calls[call];
+  if (called) {
+    const [name, group, bytes, last, waited] = called, count = partsOf(D.runs[run].rows, call).length;
+    return [el('b', null, name), ` · ${[group, t('{} ranks', count), bytes > 0 && `${number(bytes)} B`, last >= 0
+      && t('rank {} came last, others waited up to {}', last, span(waited))].filter(Boolean).join(' · ')}`];
+  }
   if (!view.marked) return [el('span', { class: 'soft' },
-    t('Shift and drag marks a time and sums it up. Wheel or + −: zoom. Drag or ← →: move. 0: all.'))];
+    t('Shift and drag marks a time and sums it up. Wheel or + −: zoom. Drag or ← →: move. 0: all.'),
+    D.rows.some(r => r.call.size) && ` ${t('Click a collective to see it on all ranks.')}`)];
   const [a, b] = view.marked, all = D.kinds.map((_, k) => D.rows.reduce((n, r) => n + parts(r, a, b, 1)[k][0],
-    0) * (b - a));
-  return [el('b', null, span(b - a)), ...D.kinds.map((k, i) => all[i] > 0 && [' · ', el('span', { class: 'key' },
-    `${t(k)} ${span(all[i])} (${share(all[i], (b - a) * D.rows.length)})`)]),
+    0) * (b - a)), tracks = D.rows.filter(r => !r.waits).length;
+  return [el('b', null, span(b - a)), ...D.kinds.map((k, i) => all[i] > 0
+    && ` · ${t(WAIT[k] || k)} ${span(all[i])} (${share(all[i], (b - a) * tracks)})`),
     ' · ', el('button', { class: 'plain', type: 'button', click: () => { move(...view.marked); } }, t('Zoom to it'))];
 }
 
@@ -199,14 +329,16 @@ function move(from, to) {
 const zoom = (by, x = (view.from + view.to) / 2) => move(x - (x - view.from) * by,
   x - (x - view.from) * by + (view.to - view.from) * by);
 
-function nameAt(row, time, slack) {
+function sliceAt(row, time, slack) {
   for (let i = first(row, time - slack); i < row.begin.length && row.begin[i] <= time + slack; i++) {
-    if (row.end[i] < time - slack) continue;
-    const name = row.s[4 * i + 3] < 0 ? t(D.kinds[row.s[4 * i + 2]]) : D.names[row.s[4 * i + 3]];
-    return `${name}\n${span(row.end[i] - row.begin[i])}, ${t('from {} on', span(row.begin[i], 7))}`;
+    if (row.end[i] >= time - slack) return i;
   }
-  return '';
+  return -1;
 }
+const nameOf = (row, i) => (row.s[4 * i + 3] < 0 ? t(WAIT[D.kinds[row.s[4 * i + 2]]] || D.kinds[row.s[4 * i + 2]])
+  : D.runs[row.run].names[row.s[4 * i + 3]]);
+const about = (row, i) => (i < 0 ? '' : `${nameOf(row, i)}\n${span(row.end[i] - row.begin[i])}, ${t('from {} on',
+  span(row.begin[i], 7))}`);
 
 function timeline() {
   if (!D.rows.length) return [empty(t('No GPU work to draw'), t('The trace has no kernels, copies or pipeline jobs.'))];
@@ -222,15 +354,26 @@ function timeline() {
   const down = event => { held = { x: event.offsetX, from: view.from, to: view.to, marks: event.shiftKey };
     canvas.setPointerCapture(event.pointerId); };
   const moved = event => {
-    if (held?.marks) { view.marked = [timeAt(held.x), timeAt(event.offsetX)].sort((a, b) => a - b).map(v =>
+    if (held?.marks) { state.set({ call: '' }, true); view.marked = [timeAt(held.x), timeAt(event.offsetX)].sort((a, b) => a - b).map(v =>
       Math.min(D.span, Math.max(0, v))); return redraw(); }
     if (held) { const by = (held.x - event.offsetX) / (canvas.clientWidth - left()) * (held.to - held.from);
       return move(held.from + by, held.to + by); }
-    const row = D.rows.find(r => event.offsetY >= r.y && event.offsetY < r.y + ROW),
-      slack = (view.to - view.from) / canvas.clientWidth;
-    tip(event, row && (event.offsetX < left() ? row.l : nameAt(row, timeAt(event.offsetX), slack)));
+    const [row, i] = under(event);
+    tip(event, row && (event.offsetX < left() ? `${row.l}${row.waits ? ` · ${shortLabel(row)}` : ''}` : about(row, i)));
   };
-  const up = () => { held = null; };
+  const under = event => {
+    const row = D.rows.find(r => event.offsetY >= r.y && event.offsetY < r.y + r.high);
+    return [row, row ? sliceAt(row, timeAt(event.offsetX), (view.to - view.from) / canvas.clientWidth) : -1];
+  };
+  const up = event => {
+    if (held && !held.marks && Math.abs(event.offsetX - held.x) < 3) {
+      const [row, i] = under(event), call = row?.call.get(i);
+      view.marked = null;
+      state.set({ call: call === undefined ? '' : `${row.run}.${call}` }, true);
+      redraw();
+    }
+    held = null;
+  };
   canvas.addEventListener('pointerdown', down); canvas.addEventListener('pointermove', moved);
     canvas.addEventListener('pointerup', up);
   canvas.addEventListener('pointerleave', () => tip());
@@ -250,36 +393,31 @@ function timeline() {
         view.to + width / 5), 0: () => move(0, D.span) }[event.key];
     if (by && !event.ctrlKey && !event.metaKey) { event.preventDefault(); by(); }
   };
-  const used = D.kinds.map((k, i) => [k, i]).filter(([, i]) => D.rows.some(r => { for (let j = 2; j < r.s.length;
-    j += 4) if (r.s[j] === i) return true; return false; }));
-  const legend = el('div', { class: 'legend' }, used.map(([k, i]) => { const box = el('i');
-    box.style.background = COLOURS[i]; box.style.height = '8px'; return el('span', null, box, t(k)); }));
+  const used = new Set();
+  for (const { s, waits } of D.rows) for (let j = 2; j < s.length; j += 4) used.add(waits ? COLOURS.length : s[j]);
+  const legend = el('div', { class: 'legend' }, [...used].sort((a, b) => a - b).map(i => { const box = el('i');
+    box.style.background = colourOf(i); box.style.height = '8px';
+    return el('span', null, box, t(COLOURS[i] ? D.kinds[i] : 'waiting')); }));
   const host = el('div', { class: 'drawing', tabindex: '0', role: 'application',
     'aria-label': t('Timeline: + and − zoom, arrows move, 0 shows all'), keydown: keys }, minimap, canvas);
   new ResizeObserver(redraw).observe(host);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => redraw());
   const rank = state.get('rank'), row = rank && D.rows.find(r => String(r.rank) === rank);
   if (row) requestAnimationFrame(() => scrollTo(0, canvas.getBoundingClientRect().top + scrollY + row.y - 96));
-  return [legend, sum, host, D.pieces_ns > 0 && el('p', { class: 'soft' },
-    t('The trace is large: the drawing shows sums over {}.', span(D.pieces_ns))),
-    D.files.length > 0 && code(t('Open in Perfetto'), `assay timeline open ${D.files[0]}`)];
+  const pieces = D.runs.find(r => r.pieces_ns > 0);
+  return [legend, sum, host, pieces && el('p', { class: 'soft' },
+    t('The trace is large: the drawing shows sums over {}.', span(pieces.pieces_ns))),
+    D.runs.map(r => r.files.length > 0 && code(`${t('Open in Perfetto')}${r.title ? ` · ${r.title}` : ''}`,
+      `assay timeline open ${r.files[0]}`)), (A.notes || []).map(n => el('p', { class: 'soft small' }, n))];
 }
 
 // ---- tables ----
 
-function table(filters, rows, options) {
-  const typing = document.activeElement?.matches?.('[data-search]'), made = new Table(options);
-  fill(at('main'), el('div', { class: 'filters' }, filters, el('span', { class: 'count', role: 'status' },
-    counted(rows.length))), made.element);
-  if (typing) { const field = at('main').querySelector('[data-search]'); field.focus();
-    field.setSelectionRange(field.value.length, field.value.length); }
-  made.show(rows);
-}
-
 function ranks() {
   const of = (key, title) => ({ key, title, number: true, width: '112px', wide: true,
     value: d => d.total[key] / (d.total.span_ns || 1), cell: d => share(d.total[key], d.total.span_ns) });
-  table([], A.devices, { label: t('GPUs'), id: d => d.label, columns: [
+  listed({ filters: [], rows: A.devices, key: 'ranks', make: () => new Table({ label: t('GPUs'), id: d => d.label,
+  columns: [
     { key: 'label', title: t('GPU'), value: d => d.label, cell: d => el('span', null, d.label,
       el('span', { class: 'under' },
       `${t('Compute')} ${share(d.total.compute_ns, d.total.span_ns)} · ${t('Idle')} ${share(d.total.idle_ns, d.total.span_ns)}`)) },
@@ -291,7 +429,7 @@ function ranks() {
     [t(WAIT[c] || c), n, `${span(n)} · ${share(n, d.total.span_ns)}`])),
     el('h2', { class: 'minor' }, t('By step')), plainTable([t('Step'), t('Compute'), t('Communication'), t('Idle')],
       d.steps.slice(0, 200).map((s, i) => [String(A.steps[i]?.number ?? i), share(s.compute_ns, s.span_ns),
-      share(s.communication_ns, s.span_ns), share(s.idle_ns, s.span_ns)]), [1, 2, 3])] });
+      share(s.communication_ns, s.span_ns), share(s.idle_ns, s.span_ns)]), [1, 2, 3])] }) });
 }
 
 function steps() {
@@ -299,12 +437,19 @@ function steps() {
   return [A.steps.length > 1 && lines({ title: t('Length of the steps'), x: { label: t('step'),
     ticks: A.steps.length < 12 ? A.steps.map(s => s.number) : undefined }, y: { format: v => span(v, 3) },
     base: middle, series: [{ name: t('length'), kind: 'accent', points: A.steps.map(s => [s.number, s.length_ns]) }] }),
-    plainTable([t('Step'), t('Length'), t('To the median'), t('Limited by the host'), t('Schedule'), t('Bubble')],
-      A.steps.slice(0, 1000).map(s => [el('a', { href: stepLink(s.number) }, String(s.number)), span(s.length_ns),
-      s.length_ns > SLOW * middle && A.steps.length > 2 ? mark('flaky',
-        `${(s.length_ns / middle).toFixed(2)}×`) : `${(s.length_ns / (middle || 1)).toFixed(2)}×`, s.launch_bound
-        ? t('yes') : '', s.schedule === 'none' ? '' : s.schedule, s.schedule === 'none' ? '' : share(s.bubble, 1)]),
-        [1, 2, 5])];
+    stepTable(middle)];
+}
+
+function stepTable(middle) {
+  const ratio = s => `${(s.length_ns / (middle || 1)).toFixed(2)}×`, columns = [
+    [t('Step'), s => el('a', { href: stepLink(s.number) }, String(s.number))], [t('Length'), s => span(s.length_ns)],
+    [t('To the median'), s => (s.length_ns > SLOW * middle && A.steps.length > 2 ? mark('flaky', ratio(s)) : ratio(s))],
+    [t('Limited by the host'), s => (s.launch_bound ? t('yes') : '')],
+    [t('Schedule'), s => (s.schedule === 'none' ? '' : s.schedule)],
+    [t('Bubble'), s => (s.schedule === 'none' ? '' : share(s.bubble, 1))]]
+    .filter(([, cell]) => A.steps.some(s => cell(s) !== ''));
+  return plainTable(columns.map(([title]) => title), A.steps.slice(0, 1000).map(s => columns.map(([, cell]) => cell(s))),
+    columns.map((_, i) => i).slice(1));
 }
 
 function kernels() {
@@ -312,7 +457,8 @@ function kernels() {
     || `${k.name} ${k.kind}`.toLowerCase().includes(wanted)), all = A.kernels.reduce((n, k) => n + k.total_ns, 0);
   const time = (key, title, wide = true) => ({ key, title, number: true, wide, width: '104px', value: k => k[key],
     cell: k => span(k[key]) });
-  table([search('q', t('Kernel'))], rows, { label: t('Kernels'), id: k => k.name, columns: [
+  listed({ filters: [search('q', t('kernel'))], rows, key: 'kernels', make: () => new Table({ label: t('Kernels'),
+  id: k => k.name, columns: [
     { key: 'name', title: t('Kernel'), value: k => k.name, cell: k => el('span', { title: k.name }, k.name,
       el('span', { class: 'under' }, `${number(k.count)} × · ${span(k.total_ns)}`)) },
     { key: 'kind', title: t('Kind'), wide: true, width: '128px', value: k => k.kind, cell: k => t(k.kind) },
@@ -324,28 +470,28 @@ function kernels() {
   open: k => [code(t('Name'), k.name), facts([[t('Kind'), t(k.kind)], [t('Calls'), number(k.count)],
     [t('Mean'), span(k.total_ns / k.count)], [t('Longest'), span(k.longest_ns)], k.flop_per_call
     && ['FLOP', number(k.flop_per_call)], k.bytes_per_call && [t('Bytes'),
-    number(k.bytes_per_call)]].filter(Boolean))] });
+    number(k.bytes_per_call)]].filter(Boolean))] }) });
 }
 
 const report = () => [code('', D.report)];
 
 function show() {
-  header();
-  const list = [['timeline', t('Timeline')], A.devices.length && ['ranks', t('GPUs'), A.devices.length], A.steps.length
+  const two = D.runs.length > 1, views_ = { timeline, changes, ranks, steps, kernels, report };
+  two ? twoHead() : head();
+  const list = (two ? [['timeline', t('Timelines')], ['changes', t('Changes')], ['report', t('Report')]]
+    : [['timeline', t('Timeline')], A.devices.length && ['ranks', t('GPUs'), A.devices.length], A.steps.length
     && ['steps', t('Steps'), A.steps.length], A.kernels?.length && ['kernels', t('Kernels'), A.kernels.length],
-    ['report', t('Report')]].filter(Boolean);
-  const now = views(list);
+    ['report', t('Report')]]).filter(Boolean);
   Table.shown = null;
-  if (now === 'ranks') ranks();
-  else if (now === 'kernels') kernels();
-  else fill(at('main'), { timeline, steps, report }[now]());
+  const shown = views_[views(list)]();
+  if (shown) fill(at('main'), shown);
 }
 
 KEYS.push(['+  −', 'Zoom the timeline'], ['←  →', 'Move the timeline']);
 addEventListener('hashchange', show);
-inside(at('data')).then(data => {
+Promise.all([at('data'), at('analysis')].map(inside)).then(([data, analysis]) => {
   D = data;
-  A = JSON.parse(at('analysis').textContent);
+  A = analysis;
   prepare();
   show();
 });

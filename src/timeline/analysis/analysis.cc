@@ -74,19 +74,21 @@ Schedule schedule_of(const std::vector<Device>& devices, const Pipelines& pipeli
 }
 
 TimeShare step_share(const Device& device, std::size_t stage, const Step& step,
-                     const Interval& window, const Dependencies& dependencies) {
+                     const Interval& window, const Dependencies& dependencies,
+                     std::vector<Wait>* waits) {
   if (window.end <= window.begin) return {};
   if (!device.launched) {
     const std::array<Interval, 1> cut{window};
-    return share_of(device, stage, step.number, device.busy.within(cut), window, dependencies);
+    return share_of(device, stage, step.number, device.busy.within(cut), window, dependencies,
+                    waits);
   }
   const auto mine = device.by_step.find(step.number);
   return share_of(device, stage, step.number, mine == device.by_step.end() ? Busy{} : mine->second,
-                  window, dependencies);
+                  window, dependencies, waits);
 }
 
 DeviceReport report_of(const Device& device, std::size_t stage, const std::vector<Step>& steps,
-                       const Windows& windows, const Dependencies& dependencies) {
+                       const Windows& windows, const Dependencies& dependencies, bool waits) {
   DeviceReport report;
   static_cast<DeviceIdentity&>(report) = device;
   report.counts = device.counts;
@@ -95,7 +97,8 @@ DeviceReport report_of(const Device& device, std::size_t stage, const std::vecto
                             {device.any.front().begin, device.any.back().end}, dependencies);
   }
   for (const Step& step : steps) {
-    report.steps.push_back(step_share(device, stage, step, windows.of(device, step), dependencies));
+    report.steps.push_back(step_share(device, stage, step, windows.of(device, step), dependencies,
+                                      waits ? &report.waits : nullptr));
     report.total += report.steps.back();
   }
   if (!device.launched) return report;
@@ -186,7 +189,7 @@ TimeShare& TimeShare::operator+=(const TimeShare& other) {
   return *this;
 }
 
-Analysis analyse(const Trace& trace) {
+Analysis analyse(const Trace& trace, bool waits) {
   Analysis analysis;
   analysis.steps = steps_of(trace);
   analysis.notes = trace.notes;
@@ -206,7 +209,8 @@ Analysis analyse(const Trace& trace) {
   }
   const Dependencies dependencies(devices, analysis.pipelines);
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    analysis.devices.push_back(report_of(devices[i], i, analysis.steps, windows, dependencies));
+    analysis.devices.push_back(
+        report_of(devices[i], i, analysis.steps, windows, dependencies, waits));
   }
   if (devices.empty() && trace.flight.empty()) {
     analysis.notes.emplace_back("the trace has no GPU work to analyse");

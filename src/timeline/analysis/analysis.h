@@ -46,6 +46,15 @@ struct TimeShare {
   TimeShare& operator+=(const TimeShare& other);
 };
 
+// A part of a gap in a GPU's work. Its lane is an IdleCause, or kLoadingLane: the host was in the
+// data loader.
+struct Wait {
+  Nanos begin = 0;
+  Nanos end = 0;
+  std::size_t lane = 0;
+};
+inline constexpr std::size_t kLoadingLane = kIdleCauses;
+
 struct DeviceReport : DeviceIdentity {
   TimeShare whole;  // from its first work to its last, regardless of steps
   WorkCounts counts;
@@ -54,6 +63,7 @@ struct DeviceReport : DeviceIdentity {
   // Work that no step launched. Only where launches assign work to steps.
   TimeShare outside;
   WorkCounts outside_counts;
+  std::vector<Wait> waits;  // within the steps; only if analyse() was asked for them
 };
 
 struct Analysis {
@@ -72,8 +82,8 @@ struct Analysis {
 
 // Analyses the trace by its steps, or as one step without any. With known launches, a step owns the
 // work that it launched, and lasts as windows.h describes. Otherwise, it owns the work between its
-// marks.
-Analysis analyse(const Trace& trace);
+// marks. `waits`: with each wait, for a drawing.
+Analysis analyse(const Trace& trace, bool waits = false);
 
 // One counter a device (its share of compute by step) and one for the pipeline's bubble.
 std::vector<Counter> counters_of(const Analysis& analysis);

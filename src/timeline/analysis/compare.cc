@@ -253,32 +253,6 @@ std::string as_markdown(const Comparison& comparison) {
   return text;
 }
 
-std::string html_text(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
-  }
-  return out;
-}
-
-std::string as_html(const Comparison& comparison) {
-  std::string text =
-      "<!doctype html>\n<meta charset=\"utf-8\">\n<title>assay timeline: two runs"
-      "</title>\n<style>body{font:14px sans-serif}td,th{padding:2px 8px;text-align:"
-      "right}td:first-child,th:first-child{text-align:left}</style>\n";
-  text += fmt::format("<h1>{}</h1>\n", html_text(change_text(comparison.step)));
-  for (const ComparedSection& section : comparison.sections) {
-    text += fmt::format("<table><tr><th>{} ({})<th>before<th>after</tr>\n", section.title,
-                        section.unit);
-    for (const ComparedRow& row : section.rows) {
-      text += fmt::format("<tr><td>{}<td>{}<td>{}</tr>\n", html_text(row.name),
-                          figure_text(row.before), figure_text(row.after));
-    }
-    text += "</table>\n";
-  }
-  return text;
-}
-
 std::string as_json(const Comparison& comparison) {
   const auto known = [](const std::optional<double>& value) {
     return value ? ordered_json(*value) : ordered_json();
@@ -348,7 +322,7 @@ Comparison compare(const ComparedRun& before, const ComparedRun& after) {
 std::string comparison_text(const Comparison& comparison, const std::string& format) {
   if (format == "json") return as_json(comparison);
   if (format == "markdown") return as_markdown(comparison);
-  return format == "html" ? as_html(comparison) : as_table(comparison);
+  return as_table(comparison);
 }
 
 }  // namespace assay::timeline

@@ -50,7 +50,7 @@ struct ComparedRun {
 
 Comparison compare(const ComparedRun& before, const ComparedRun& after);
 
-// `format` is table, json, markdown or html.
+// `format` is table, json or markdown. For a page: comparison_html().
 std::string comparison_text(const Comparison& comparison, const std::string& format);
 
 }  // namespace assay::timeline

@@ -30,32 +30,45 @@ Nanos launch_behind(const Device& device, const Interval& gap, bool cut) {
 class Gaps {
  public:
   Gaps(const Device& device, std::size_t index, std::int64_t step, const Dependencies& dependencies,
-       TimeShare& share)
-      : device_(device), index_(index), step_(step), dependencies_(dependencies), share_(share) {}
+       TimeShare& share, std::vector<Wait>* waits)
+      : device_(device),
+        index_(index),
+        step_(step),
+        dependencies_(dependencies),
+        share_(share),
+        waits_(waits) {}
 
   void explain(const Interval& gap, const Span& busy) {
     const bool before = gap.end <= busy.begin;
     const bool behind = gap.begin >= busy.end;
     const bool piped = dependencies_.in_pipeline(index_);
     if (piped && !device_.launched && before) {
-      return charge(IdleCause::fill, gap.end - gap.begin);
+      return charge(IdleCause::fill, gap.begin, gap.end);
     }
     Interval rest = gap;
     if (behind) {
       rest.begin = until(device_.launched ? dependencies_.end_of_work(index_, step_)
                                           : dependencies_.end_of_work(index_, gap),
                          gap);
-      charge(IdleCause::drain, rest.begin - gap.begin);
+      charge(IdleCause::drain, gap.begin, rest.begin);
     } else if (const PipelineJob* job = job_at(device_, gap.end)) {
       rest.begin = until(dependencies_.ready(index_, *job), gap);
-      charge(before ? IdleCause::fill : IdleCause::dependency, rest.begin - gap.begin);
+      charge(before ? IdleCause::fill : IdleCause::dependency, gap.begin, rest.begin);
     }
     of_host(rest, behind);
   }
 
  private:
-  void charge(IdleCause cause, Nanos time) {
-    share_.idle_by[static_cast<std::size_t>(cause)] += time;
+  void charge(IdleCause cause, Nanos begin, Nanos end) {
+    const auto lane = static_cast<std::size_t>(cause);
+    share_.idle_by[lane] += end - begin;
+    note({{begin, end}}, lane);
+  }
+  void note(const Intervals& times, std::size_t lane) {
+    if (waits_ == nullptr) return;
+    for (const Interval& time : times) {
+      if (time.begin < time.end) waits_->push_back({time.begin, time.end, lane});
+    }
   }
   static Nanos until(std::optional<Nanos> time, const Interval& gap) {
     return time ? std::clamp(*time, gap.begin, gap.end) : gap.begin;
@@ -63,11 +76,17 @@ class Gaps {
   void of_host(const Interval& gap, bool cut) {
     const Nanos launched = std::max(gap.begin, launch_behind(device_, gap, cut));
     const std::array<Interval, 1> late{Interval{gap.begin, launched}};
-    const Nanos blocked = measure(intersect(device_.queue_full, late));
-    charge(IdleCause::queue, blocked);
-    charge(IdleCause::host, launched - gap.begin - blocked);
-    charge(IdleCause::device, gap.end - launched);
-    const Nanos loading = measure(intersect(device_.loading, late));
+    const Intervals full = intersect(device_.queue_full, late);
+    const Intervals loads = intersect(device_.loading, late);
+    for (const Interval& time : full) charge(IdleCause::queue, time.begin, time.end);
+    const Nanos blocked = measure(full);
+    share_.idle_by[static_cast<std::size_t>(IdleCause::host)] += launched - gap.begin - blocked;
+    if (waits_ != nullptr) {
+      note(loads, kLoadingLane);
+      note(subtract(subtract(late, full), loads), static_cast<std::size_t>(IdleCause::host));
+    }
+    charge(IdleCause::device, launched, gap.end);
+    const Nanos loading = measure(loads);
     share_.loading += loading;
     if (launched <= gap.begin || cut) return;
     const Nanos waited = launched - gap.begin - blocked - loading;
@@ -81,6 +100,7 @@ class Gaps {
   std::int64_t step_;
   const Dependencies& dependencies_;
   TimeShare& share_;
+  std::vector<Wait>* waits_;
 };
 
 }  // namespace
@@ -140,7 +160,8 @@ std::optional<Nanos> Dependencies::end_of_work(std::size_t device, const Interva
 }
 
 TimeShare share_of(const Device& device, std::size_t index, std::int64_t step, const Busy& mine,
-                   const Interval& window, const Dependencies& dependencies) {
+                   const Interval& window, const Dependencies& dependencies,
+                   std::vector<Wait>* waits) {
   const std::array<Interval, 1> cut{window};
   TimeShare share;
   share.span = window.end - window.begin;
@@ -160,7 +181,7 @@ TimeShare share_of(const Device& device, std::size_t index, std::int64_t step, c
   share.starts = static_cast<std::uint64_t>(std::max<std::ptrdiff_t>(0, stop - began));
   Span span = mine.span();
   if (span.begin > span.end) span = {window.begin, window.begin};  // no work: nothing to drain
-  Gaps explained(device, index, step, dependencies, share);
+  Gaps explained(device, index, step, dependencies, share, waits);
   for (const Interval& gap : gaps) explained.explain(gap, span);
   return share;
 }

@@ -38,8 +38,9 @@ class Dependencies {
 };
 
 // The shares of a device's time in `window`. `mine` is the work of the step; the device's other
-// work counts as other steps'.
+// work counts as other steps'. Adds each wait to `waits`, if given.
 TimeShare share_of(const Device& device, std::size_t index, std::int64_t step, const Busy& mine,
-                   const Interval& window, const Dependencies& dependencies);
+                   const Interval& window, const Dependencies& dependencies,
+                   std::vector<Wait>* waits = nullptr);
 
 }  // namespace assay::timeline

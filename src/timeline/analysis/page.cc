@@ -16,12 +16,18 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kPageVersion = 1;
+constexpr int kPageVersion = 2;
 
 // Kinds of work and pipeline jobs, each of which has a colour.
 enum Colour : std::uint8_t { compute, communication, memory, forward, backward, weight, optimizer };
-constexpr std::array<const char*, 7> kKinds{"compute",  "communication", "memory",   "forward",
-                                            "backward", "weight",        "optimizer"};
+// Behind them the lanes of waits: the causes of idle time, the data loader, and the other ranks of
+// a collective.
+constexpr std::array<const char*, 15> kKinds{
+    "compute", "communication", "memory", "forward", "backward", "weight", "optimizer", "fill",
+    "drain",   "dependency",    "host",   "device",  "queue",    "loader", "ranks"};
+constexpr std::size_t kWaits = optimizer + 1;
+constexpr std::size_t kRanksLane = kLoadingLane + 1;
+static_assert(kWaits + kRanksLane + 1 == kKinds.size());
 
 int colour_of(const Trace& trace, const Slice& slice) {
   const std::string_view category = trace.strings.text(slice.category);
@@ -39,30 +45,44 @@ int colour_of(const Trace& trace, const Slice& slice) {
 // begin), duration, colour and name.
 class Rows {
  public:
-  Rows(const Trace& trace, Nanos begin, Nanos end) : trace_(trace), begin_(begin), end_(end) {
+  Rows(const Trace& trace, const Analysis& analysis, const CollectiveReport& collectives,
+       const Span& span)
+      : trace_(trace), begin_(span.begin), end_(span.end) {
     for (std::size_t i = 0; i < trace.tracks.size(); ++i) {
-      if (trace.tracks[i].gpu) rows_[static_cast<std::uint32_t>(i)];
+      const Track& track = trace.tracks[i];
+      if (!track.gpu) continue;
+      Row& row = rows_[static_cast<std::uint32_t>(i)];
+      row.label = track.label;
+      row.rank = track.rank;
     }
     std::size_t count = 0;
     for (const Slice& slice : trace.slices) count += rows_.contains(slice.track) ? 1 : 0;
+    for (const DeviceReport& device : analysis.devices) count += device.waits.size();
     in_pieces_ = count > kMaxPageSlices;
-    for (const Slice& slice : trace.slices) add(slice);
+    for (std::size_t i = 0; i < collectives.calls.size(); ++i) {
+      for (const CollectivePart& part : collectives.calls[i].parts) call_of_[part.slice] = i;
+    }
+    for (std::size_t i = 0; i < trace.slices.size(); ++i) add(i);
     for (auto& [track, row] : rows_) flush(row);
+    add_waits(analysis, collectives);
+    for (auto& [key, row] : waits_) flush(row);
   }
 
-  // By rank, then by label.
+  // By rank, then by label, then the waits.
   json by_rank() const {
-    std::vector<std::pair<const Track*, const Row*>> sorted;
+    std::vector<const Row*> sorted;
     for (const auto& [track, row] : rows_) {
-      if (!row.flat.empty()) sorted.emplace_back(&trace_.tracks[track], &row);
+      if (!row.flat.empty()) sorted.push_back(&row);
     }
-    std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) {
-      return std::tuple(a.first->rank, a.first->label.size(), a.first->label) <
-             std::tuple(b.first->rank, b.first->label.size(), b.first->label);
+    std::ranges::stable_sort(sorted, {}, [](const Row* row) {
+      return std::tuple(row->rank, row->label.size(), row->label);
     });
+    for (const auto& [key, row] : waits_) sorted.push_back(&row);
+    std::ranges::stable_sort(sorted, {}, &Row::rank);
     json rows = json::array();
-    for (const auto& [track, row] : sorted) {
-      rows.push_back({{"l", track->label}, {"rank", track->rank}, {"s", row->flat}});
+    for (const Row* row : sorted) {
+      rows.push_back({{"l", row->label}, {"rank", row->rank}, {"s", row->flat}});
+      if (!row->calls.empty()) rows.back()["c"] = row->calls;
     }
     return rows;
   }
@@ -71,29 +91,61 @@ class Rows {
 
  private:
   struct Row {
+    std::string label;
+    std::int32_t rank = kNone;
     std::vector<std::int64_t> flat;
+    std::vector<std::size_t> calls = {};  // pairs: index of the slice, index of its collective
     Nanos last = 0;
     std::size_t piece = 0;
     std::array<Nanos, kKinds.size()> of_piece{};
   };
 
-  void add(const Slice& slice) {
+  void add(std::size_t index) {
+    const Slice& slice = trace_.slices[index];
     const auto row = rows_.find(slice.track);
     const int colour = colour_of(trace_, slice);
     if (row == rows_.end() || colour < 0 || slice.end < begin_ || slice.begin > end_) return;
-    const Nanos begin = slice.begin - begin_;
-    if (!in_pieces_) {
-      put(row->second, begin, slice.end - slice.begin, colour, name_of(slice));
-      return;
+    const auto call = call_of_.find(index);
+    if (!in_pieces_ && call != call_of_.end()) {
+      row->second.calls.insert(row->second.calls.end(),
+                               {row->second.flat.size() / 4, call->second});
     }
+    add(row->second, slice.begin - begin_, slice.end - begin_, static_cast<std::size_t>(colour),
+        in_pieces_ ? -1 : name_of(slice));
+  }
+
+  void add(Row& row, Nanos begin, Nanos end, std::size_t colour, std::int64_t name) {
+    if (!in_pieces_) return put(row, begin, end - begin, colour, name);
     const Nanos length = std::max<Nanos>(1, (end_ - begin_) / static_cast<Nanos>(kPagePieces));
-    for (Nanos at = begin; at < slice.end - begin_;) {
+    for (Nanos at = begin; at < end;) {
       const auto piece = static_cast<std::size_t>(at / length);
-      if (piece != row->second.piece) flush(row->second);
-      row->second.piece = piece;
-      const Nanos until = std::min(slice.end - begin_, static_cast<Nanos>(piece + 1) * length);
-      row->second.of_piece[static_cast<std::size_t>(colour)] += until - at;
+      if (piece != row.piece) flush(row);
+      row.piece = piece;
+      const Nanos until = std::min(end, static_cast<Nanos>(piece + 1) * length);
+      row.of_piece[colour] += until - at;
       at = until;
+    }
+  }
+
+  void add_waits(const Analysis& analysis, const CollectiveReport& collectives) {
+    const auto wait = [&](const DeviceReport& device, Nanos begin, Nanos end, std::size_t lane) {
+      if (begin < begin_ || end > end_) return;
+      Row& row = waits_[{&device, lane}];
+      row.label = device.label;
+      row.rank = device.rank;
+      add(row, begin - begin_, end - begin_, kWaits + lane, -1);
+    };
+    std::map<std::int32_t, const DeviceReport*> by_rank;
+    for (const DeviceReport& device : analysis.devices) {
+      by_rank.emplace(device.rank, &device);
+      for (const Wait& each : device.waits) wait(device, each.begin, each.end, each.lane);
+    }
+    for (const CollectiveCall& call : collectives.calls) {
+      for (const CollectivePart& part : call.parts) {
+        const auto device = by_rank.find(part.rank);
+        if (part.waiting <= 0 || device == by_rank.end()) continue;
+        wait(*device->second, part.begin, part.begin + part.waiting, kRanksLane);
+      }
     }
   }
 
@@ -103,13 +155,13 @@ class Rows {
     Nanos at = static_cast<Nanos>(row.piece) * length;
     for (std::size_t colour = 0; colour < row.of_piece.size(); ++colour) {
       const Nanos took = std::exchange(row.of_piece[colour], 0);
-      if (took > 0) put(row, at, took, static_cast<int>(colour), -1);
+      if (took > 0) put(row, at, took, colour, -1);
       at += took;
     }
   }
 
-  static void put(Row& row, Nanos begin, Nanos took, int colour, std::int64_t name) {
-    row.flat.insert(row.flat.end(), {begin - row.last, took, colour, name});
+  static void put(Row& row, Nanos begin, Nanos took, std::size_t colour, std::int64_t name) {
+    row.flat.insert(row.flat.end(), {begin - row.last, took, static_cast<Nanos>(colour), name});
     row.last = begin;
   }
 
@@ -131,7 +183,9 @@ class Rows {
   Nanos begin_;
   Nanos end_;
   bool in_pieces_ = false;
-  std::map<std::uint32_t, Row> rows_;  // by track
+  std::map<std::uint32_t, Row> rows_;                                 // by track
+  std::map<std::pair<const DeviceReport*, std::size_t>, Row> waits_;  // by device and lane
+  std::map<std::size_t, std::size_t> call_of_;                        // by slice
   std::map<std::string, std::int64_t> ids_;
   std::vector<std::string> names_;
 };
@@ -145,36 +199,67 @@ Span span_of(const Analysis& analysis, const Trace& trace) {
   return span;
 }
 
-}  // namespace
-
-std::string analysis_html(const Analysis& analysis, const Trace& trace, const std::string& tables,
-                          const std::string& members) {
+// The drawing of one run.
+json drawing(const Analysis& analysis, const Trace& trace, const CollectiveReport& collectives) {
   const Span span = span_of(analysis, trace);
-  json data{{"version", kPageVersion}, {"span", 1},
-            {"rows", json::array()},   {"names", json::array()},
-            {"steps", json::array()},  {"files", json::array()},
-            {"pieces_ns", 0}};
-  if (span.begin < span.end) {
-    const Rows rows(trace, span.begin, span.end);
-    data["span"] = span.end - span.begin;
-    data["rows"] = rows.by_rank();
-    data["names"] = rows.names();
-    if (rows.in_pieces()) data["pieces_ns"] = (span.end - span.begin) / Nanos{kPagePieces};
+  json run{{"span", 1},
+           {"rows", json::array()},
+           {"names", json::array()},
+           {"calls", json::array()},
+           {"steps", json::array()},
+           {"files", json::array()},
+           {"pieces_ns", 0}};
+  for (const FileReport& file : trace.files) run["files"].push_back(file.path);
+  if (span.begin >= span.end) return run;
+  const Rows rows(trace, analysis, collectives, span);
+  run["span"] = span.end - span.begin;
+  run["rows"] = rows.by_rank();
+  run["names"] = rows.names();
+  if (rows.in_pieces()) run["pieces_ns"] = (span.end - span.begin) / Nanos{kPagePieces};
+  for (std::size_t i = 0; i < analysis.steps.size(); ++i) {
+    const Step& step = analysis.steps[i];
+    run["steps"].push_back(
+        {step.number, step.begin - span.begin, step.end - span.begin, analysis.lengths[i]});
   }
+  for (const CollectiveCall& call : collectives.calls) {
+    if (rows.in_pieces()) break;
+    Nanos waited = 0;
+    for (const CollectivePart& part : call.parts) waited = std::max(waited, part.waiting);
+    run["calls"].push_back({call.name, call.group, call.bytes, call.last, waited});
+  }
+  return run;
+}
+
+std::string page_of(json data, const std::string& open) {
+  data["version"] = kPageVersion;
   data["kinds"] = kKinds;
-  for (const Step& step : analysis.steps) {
-    data["steps"].push_back({step.number, step.begin - span.begin, step.end - span.begin});
-  }
-  for (const FileReport& file : trace.files) data["files"].push_back(file.path);
-  data["report"] = analysis_table(analysis) + tables;
   const std::string text = data.dump(-1, ' ', false, json::error_handler_t::replace);
   // Only packing may fail.
   return pages::whole_page({.kind = pages::Kind::timeline,
                             .title = "assay timeline",
                             .data = text,
                             .packed = false,
-                            .open = analysis_json(analysis, members)})
+                            .open = open})
       .value_or("");
+}
+
+}  // namespace
+
+std::string analysis_html(const Analysis& analysis, const Trace& trace, const std::string& tables,
+                          const std::string& members, const CollectiveReport& collectives) {
+  return page_of({{"runs", json::array({drawing(analysis, trace, collectives)})},
+                  {"report", analysis_table(analysis) + tables}},
+                 analysis_json(analysis, members));
+}
+
+std::string comparison_html(const Comparison& comparison, const ComparedRun& before,
+                            const ComparedRun& after) {
+  json runs = json::array();
+  for (const ComparedRun* run : {&before, &after}) {
+    runs.push_back(drawing(run->analysis, run->trace, run->insights.collectives));
+  }
+  return page_of({{"runs", std::move(runs)}, {"report", comparison_text(comparison, "table")}},
+                 comparison_text(comparison, "json"));
 }
 
 }  // namespace assay::timeline
