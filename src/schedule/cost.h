@@ -20,6 +20,9 @@ struct Cost {
 // million, 3600 s above.
 std::uint64_t time_limit_ms(std::uint64_t elements);
 
+// A lane that took this long, and 1000 times as long as the others, hangs.
+inline constexpr std::uint64_t kHangFromMs = 10'000;
+
 // The expected time in a slot of a case that was never measured.
 std::uint64_t expected_work_us(std::uint64_t elements);
 // The time that the lanes spent on a case according to its record. Lanes run side by side, so the

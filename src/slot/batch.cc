@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <limits>
+#include <numeric>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -28,6 +29,8 @@ constexpr std::int64_t kStartLimitNs = 60'000 * kMs;
 // need more, the case is slow everywhere, and its verdict is known.
 constexpr std::uint64_t kHurryPart = 10;
 constexpr std::uint64_t kHurryLeastMs = 1000;
+// A lane that needs this many times as long as the others hangs.
+constexpr std::uint64_t kTimesOfHang = 1000;
 // A lane keeps lent results until its next batch, which may come late. Above this size the slot
 // asks for the memory at once, because cases of other slots wait for it.
 constexpr std::uint64_t kTakeBackFrom = kKeepOpenBytes;
@@ -44,6 +47,12 @@ std::string last_line(const std::filesystem::path& log) {
 bool is_answer(const wire::Bytes& bytes, std::size_t index) {
   const auto reply = wire::open<wire::Reply>(bytes);
   return reply && (*reply)->index() == index;
+}
+
+std::uint64_t took_ms(const wire::Reply& reply) {
+  const auto* stages = reply.nanoseconds();
+  if (stages == nullptr) return 0;
+  return std::accumulate(stages->begin(), stages->end(), std::uint64_t{0}) / kMs;
 }
 
 std::uint64_t lent_bytes(const wire::Reply& reply) {
@@ -156,6 +165,7 @@ Status BatchRun::serve() {
       if (waits[seat].revents != 0) ASSAY_CHECK(collect(seat));
     }
     ASSAY_CHECK(end_overdue());
+    ASSAY_CHECK(end_long_wait());
   }
   return {};
 }
@@ -402,18 +412,39 @@ void BatchRun::look_at_lane(std::size_t seat) {
   state.since_ns = std::clamp(started, std::min(state.since_ns, now), now);
 }
 
+// When the lane of this seat hangs, as the lanes tell that have finished the job in the same way.
+// Compiled and eager calls do not take alike. The first job of a lane on a GPU creates its context.
+std::optional<std::uint64_t> BatchRun::hang_ms(std::size_t seat, std::size_t job) const {
+  const LaneSeat& at = seats_[seat];
+  const bool is_first =
+      states_[seat].answered == 0 && at.lane->cases_run() == states_[seat].sent.size();
+  const std::uint64_t from_ms = jobs_[job].attempt.hang_from_ms;
+  if (from_ms == 0 || (at.on_gpu() && is_first)) return std::nullopt;
+  std::optional<std::uint64_t> limit_ms;
+  for (std::size_t other = 0; other < seats_.size(); ++other) {
+    const wire::Reply* reply = endings_[job][other].reply;
+    if (reply == nullptr || reply->status() != wire::Status::ok) continue;
+    if (seats_[other].spec.execution != at.spec.execution) return std::nullopt;
+    const std::uint64_t times = std::min(took_ms(*reply), kMostMs / kTimesOfHang) * kTimesOfHang;
+    limit_ms = std::max({limit_ms.value_or(0), from_ms, times});
+  }
+  return limit_ms;
+}
+
 std::int64_t BatchRun::deadline_ns(std::size_t seat) {
   SeatState& state = states_[seat];
   if (!state.busy()) return std::numeric_limits<std::int64_t>::max();
   look_at_lane(seat);
   if (!state.at_hand) return state.since_ns + kStartLimitNs;
-  const wire::JobT& job = jobs_[state.sent[*state.at_hand]];
+  const std::size_t index = state.sent[*state.at_hand];
+  const wire::JobT& job = jobs_[index];
   const std::uint64_t perturbations = job.trial.perturbations;
   const std::uint64_t times = perturbations == 0 ? 1 : 2 * perturbations;
   std::uint64_t limit_ms = std::min(std::min(job.attempt.limit_ms, kMostMs) * times, kMostMs);
-  if (seat > 0 && hurries_[state.sent[*state.at_hand]]) {
+  if (seat > 0 && hurries_[index]) {
     limit_ms = std::min(limit_ms, std::max(limit_ms / kHurryPart, kHurryLeastMs));
   }
+  limit_ms = std::min(limit_ms, hang_ms(seat, index).value_or(limit_ms));
   return state.since_ns + static_cast<std::int64_t>(limit_ms) * kMs;
 }
 
@@ -432,6 +463,31 @@ Status BatchRun::end_overdue() {
         ASSAY_CHECK(lost(seat, Loss::timed_out));
       }
     }
+  }
+  return {};
+}
+
+// The first lane has worked for long on a case that the others wait for. They begin, so that they
+// tell whether it hangs. Their new batch overwrites results that are not compared yet: those jobs
+// run again.
+Status BatchRun::end_long_wait() {
+  const SeatState& first = states_.front();
+  if (!first.busy() || !first.at_hand) return {};
+  const std::size_t job = first.sent[*first.at_hand];
+  const wire::AttemptT& attempt = jobs_[job].attempt;
+  const auto from_ns = static_cast<std::int64_t>(attempt.hang_from_ms) * kMs;
+  if (!waits_[job] || from_ns == 0 || monotonic_ns() - first.since_ns < from_ns) return {};
+  if (attempt.memory != wire::MemoryNeed::estimated) return {};
+  if (std::any_of(states_.begin() + 1, states_.end(), [](const SeatState& s) { return s.busy(); }))
+    return {};
+  for (std::size_t other = job; other < jobs_.size(); ++other) {
+    if (jobs_[other].test_case.id == jobs_[job].test_case.id) waits_[other] = false;
+  }
+  for (std::size_t seat = 1; seat < seats_.size(); ++seat) {
+    for (auto& endings : endings_) {
+      if (!endings[seat].bytes.empty()) endings[seat] = {};
+    }
+    ASSAY_CHECK(start(seat));
   }
   return {};
 }

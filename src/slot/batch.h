@@ -35,6 +35,10 @@ struct Ending {
   std::optional<wire::Status> blame;
   LaneExit exit;
   std::string reason;  // if `exit` does not tell it
+  // Recorded (slot/golden.h): by which assay, and the truth in a reply of its own.
+  std::string goldens;
+  wire::Bytes evidence_bytes;
+  const wire::Reply* evidence = nullptr;
   // Time that the job had run, all counted for the stage in which it stopped.
   std::array<std::uint64_t, wire::kStagesOfLane> ran_ns{};
 
@@ -108,8 +112,10 @@ class BatchRun {
   Status skip_other_values(std::size_t seat, std::size_t blamed);
   void look_at_lane(std::size_t seat);
   std::int64_t deadline_ns(std::size_t seat);
+  std::optional<std::uint64_t> hang_ms(std::size_t seat, std::size_t job) const;
   int poll_timeout_ms();
   Status end_overdue();
+  Status end_long_wait();
   Status give_up(std::string why);
 
   const SlotConfig& config_;

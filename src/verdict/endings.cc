@@ -19,6 +19,16 @@ std::uint64_t took_us(const wire::LaneRecord& lane) {
          1000;
 }
 
+// Two digits, with commas between thousands: "37,000".
+std::string rounded_down(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  if (digits.size() > 2) std::fill(digits.begin() + 2, digits.end(), '0');
+  for (std::size_t from_end = 3; from_end < digits.size(); from_end += 4) {
+    digits.insert(digits.size() - from_end, 1, ',');
+  }
+  return digits;
+}
+
 bool killed(const wire::LaneRecord* lane) {
   return lane != nullptr && lane->status() == wire::Status::crashed &&
          lane->exit_signal() == SIGKILL && !lane->oom_killed();
@@ -53,8 +63,11 @@ std::string others_of_overdue(const wire::Trial& trial, const wire::LaneRecord& 
       others += fmt::format("; the {} lane as well", text(lane->name()));
     }
     if (lane->status() != wire::Status::ok) continue;
+    const std::uint64_t took = std::max<std::uint64_t>(took_us(*lane), 1);
+    const std::uint64_t times = took_us(overdue) / took;
     others += fmt::format("; the {} lane took {:.3g} s", text(lane->name()),
-                          static_cast<double>(took_us(*lane)) / 1e6);
+                          static_cast<double>(took) / 1e6);
+    if (times >= 10) others += fmt::format(", this one over {} times as long", rounded_down(times));
   }
   return others;
 }

@@ -331,6 +331,17 @@ TEST(Batch, TheOthersAreAskedWhereTheFirstLaneHangs) {
   EXPECT_THAT(run_batch({hangs}), ::testing::ElementsAre("timed_out, ok"));
 }
 
+// The other lane answers at once, so a limit of ten minutes is not awaited.
+TEST(Batch, ALaneThatTakesAThousandTimesAsLongAsTheOthersHangs) {
+  for (const bool first_alone : {false, true}) {
+    wire::JobT hangs = job_of(1, "hangs", first_alone);
+    hangs.attempt.limit_ms = 600'000;
+    hangs.attempt.hang_from_ms = 300;
+    EXPECT_THAT(run_batch({job_of(0, "fine", false), hangs, job_of(2, "fine", false)}),
+                ::testing::ElementsAre("ok, ok", "timed_out, ok", "ok, ok"));
+  }
+}
+
 // Its time limit passes in the stage that the text names.
 void hangs_in_stage(int, int socket, const wire::ArenaHeader& seen) {
   auto& header = const_cast<wire::ArenaHeader&>(seen);
