@@ -9,7 +9,7 @@ but no GPU; its lists can be carried to where `rates` runs. It writes small.txt 
 elements, inputs and results, as assay plans them: it counts results from a million on), natural.txt (10,000
 lines in natural frequency), natural10m.txt (those of it with at most 10 million elements) and
 natural8000.txt (the 8,000 of docs/benchmarks.md), mid.txt (of 60,000 lines what has 4 to 60 million
-elements, which keeps a GPU busy).
+elements, which keeps a GPU busy), big.txt (2,000 cases that assay plans with 0.8 to 40 GB).
 `rates` runs each figure in a new folder beside the lists, after a run of a single case, which says what the
 start-up takes. The first run on a machine with a GPU is slow, since PyTorch compiles kernels then: run it
 twice. The interpreters are those of .venv, or what --paddle and --torch name. Two GPUs against one, each with
@@ -42,6 +42,7 @@ CORPORA = pathlib.Path(os.environ.get("ASSAY_SHARED", ROOT.parent / "shared")) /
 NATURAL = CORPORA / "paddle_api_configs.txt.xz"
 SMALL, LARGE = 20_000, 10_000_000
 MIDDLING = range(4_000_000, 60_000_001)
+BIG = range(800_000_000, 40_000_000_001)  # bytes, as assay plans them
 LANES = {"gpu": "torch", "also": "torch", "paddlecpu": "paddle", "torchcpu": "torch"}
 
 
@@ -62,6 +63,7 @@ FIGURES = {
     "small": Figure("small.txt", ("gpu", "also"), "--values=usual", "≥ 12,000/s with 16 cores"),
     "natural": Figure("natural.txt", ("paddlecpu", "gpu"), LIKE_V2 + " --timeout=20", "≥ 1,500/s", limit=300),
     "natural10m": Figure("natural10m.txt", ("paddlecpu", "gpu"), LIKE_V2 + " --timeout=20", "≥ 1,500/s"),
+    "big": Figure("big.txt", ("gpu", "also"), "--values=usual", "≥ 80% of its floor", limit=400),
     "mid": Figure("mid.txt", ("gpu", "also"), "--values=usual", "two GPUs ≥ 1.95 times one", limit=300),
     "cpu_small": Figure(
         "small.txt", ("paddlecpu", "torchcpu"), LIKE_V2,
@@ -103,7 +105,8 @@ def lines_of(path: pathlib.Path) -> list[str]:
         return [line.rstrip("\n") for line in text if line.strip()]
 
 
-def planned(assay: str, python: str, lines: list[str]) -> list[tuple[str, int]]:
+def planned(assay: str, python: str, lines: list[str]) -> list[tuple[str, int, int]]:
+    """The text, the elements and the bytes of each case, as assay plans it."""
     # Nobody else reads the database of a run that goes on: its output says when the plan is in it.
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -121,7 +124,7 @@ def planned(assay: str, python: str, lines: list[str]) -> list[tuple[str, int]]:
                     run.send_signal(signal.SIGINT)
         if announced < 0:
             sys.exit("assay did not plan: " + output.strip().rpartition("\n")[2])
-        query = "SELECT text, elements FROM planned ORDER BY number"
+        query = "SELECT text, elements, bytes FROM planned ORDER BY number"
         rows = sqlite3.connect(folder / "run" / "run.db").execute(query).fetchall()
     if len(rows) != announced:
         sys.exit(f"assay planned {announced} cases, and its run.db has {len(rows)}")
@@ -135,20 +138,22 @@ def write_lists(options: argparse.Namespace) -> None:
     options.folder.mkdir(parents=True, exist_ok=True)
     files = sorted([*CORPORA.glob("*.txt.xz"), *CORPORA.glob("*.txt")])
     cases = planned(assay, python, [line for path in files for line in lines_of(path)])
-    small = [text for text, elements in cases if elements <= SMALL]
+    small = [text for text, elements, _ in cases if elements <= SMALL]
+    big = random.Random(options.seed).sample([text for text, _, size in cases if size in BIG], 2_000)
     random.Random(options.seed).shuffle(small)
     print(f"small.txt: {len(small):,} of {len(cases):,} cases, seed {options.seed}", flush=True)
     cases = planned(assay, python, natural)
-    fitting = [text for text, elements in cases if elements <= LARGE]
+    fitting = [text for text, elements, _ in cases if elements <= LARGE]
     print(f"natural.txt: {len(natural):,} lines, {len(cases):,} different cases, seed {options.seed}")
     print(f"natural10m.txt: {len(fitting):,} of these")
     shuffled = 'xz -dc "$1" | shuf -n 8000 --random-source=<(yes 7)'
     drawn = subprocess.check_output(["bash", "-c", shuffled, "shuf", NATURAL], text=True).splitlines()
     many = random.Random(options.seed).sample(lines_of(NATURAL), 60_000)
-    mid = [text for text, elements in planned(assay, python, many) if elements in MIDDLING]
+    mid = [text for text, elements, _ in planned(assay, python, many) if elements in MIDDLING]
     print(f"mid.txt: {len(mid):,} of 60,000 lines, seed {options.seed}")
     lists = {
         "small": small, "natural": natural, "natural10m": fitting, "natural8000": drawn, "mid": mid,
+        "big": big,
     }  # fmt: skip
     for name, texts in lists.items():
         (options.folder / f"{name}.txt").write_text("\n".join(texts) + "\n")
@@ -194,6 +199,51 @@ def is_light(line: str) -> bool:
     return all(math.prod(map(int, re.findall(r"\d+", shape))) <= SMALL for shape in shapes)
 
 
+COPY_RATE = """
+import torch
+a = torch.empty(1 << 30, dtype=torch.uint8, device="cuda").fill_(1)
+b, begin, end = a.clone(), torch.cuda.Event(True), torch.cuda.Event(True)
+for run in range(21):
+    if run == 1: begin.record()
+    b.copy_(a)
+end.record(); torch.cuda.synchronize()
+print(20 * 2 * a.numel() / begin.elapsed_time(end) * 1000)
+"""
+SIZES = {"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "float16": 2, "bfloat16": 2, "int32": 4, "float32": 4}
+
+
+def bytes_of(line: str) -> int:
+    """Of the tensors among its arguments."""
+    found = re.findall(r"Tensor\(\[([\d, ]*)\], *\"(\w+)\"", line)
+    return sum(math.prod(map(int, re.findall(r"\d+", dims))) * SIZES.get(dtype, 8) for dims, dtype in found)
+
+
+def seconds_of(report: dict, *stages: str) -> float:
+    return sum(lane.get(stage, 0) for lane in report["seconds"].values() for stage in stages)
+
+
+def against_floor(command: list[str], folder: pathlib.Path, python: str, whole: float, report: dict) -> str:
+    """The floor of a run of large cases: what both lanes' calls take in one process without neighbours, and
+    the time to write the inputs once and to read results and gradients of both lanes once, each taken as
+    large as the inputs."""
+    lines = lines_of(folder / "all.txt")
+    alone = [flag for flag in command if not flag.startswith(("--num_workers", "--reference-lane"))]
+    alone += ["--paddle_only=True", "--num_workers_per_gpu=1"]
+    clock, _, single = timed(alone, folder, lines, "alone", 400)
+    copy_rate = float(subprocess.check_output([python, "-c", COPY_RATE], text=True))
+    moved = 5 * sum(map(bytes_of, lines)) / copy_rate
+    calls = seconds_of(single, "forward", "backward")
+    floor = 2 * calls + moved
+    stages = ("build", "forward", "copy", "backward")
+    both = ", ".join(f"{stage} {seconds_of(report, stage):.1f} s" for stage in stages)
+    one = ", ".join(f"{stage} {seconds_of(single, stage):.1f} s" for stage in stages)
+    return (
+        f"; floor {floor:.1f} s (2 × {calls:.1f} s of calls in one process, {moved:.1f} s of memory traffic"
+        f" at {copy_rate / 1e9:,.0f} GB/s): {100 * floor / whole:.0f}% of it; lanes of the run: {both};"
+        f" one lane alone: {one}, {clock:.1f} s by the clock"
+    )
+
+
 def rate(options: argparse.Namespace, name: str, programs: dict[str, str]) -> str:
     figure = FIGURES[name]
     folder = pathlib.Path(tempfile.mkdtemp(prefix=f"{name}-", dir=options.folder))
@@ -232,6 +282,8 @@ def rate(options: argparse.Namespace, name: str, programs: dict[str, str]) -> st
     for mark in marks or [cases * share // 100 for share in (50, 90, 99)]:
         text += f", to the {mark:,}th {at[max(mark - 1, 0)] - at[0]:.1f} s"
     text += f"; aim {figure.aim}"
+    if name == "big":
+        text += against_floor(command, folder, programs["torch"], whole, report)
     if not figure.on_gpu:
         calls = sum(of.get("forward", 0) + of.get("backward", 0) for of in report["seconds"].values())
         text += f"; in framework calls {calls:.1f} of {cpu:.1f} CPU s, {100 * calls / cpu:.0f}% (aim ≥ 85%)"
