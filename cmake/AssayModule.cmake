@@ -1,7 +1,7 @@
 # The layers of assay, lowest first. A folder under src/ may link and include only folders that
 # stand before it here; assay_module() stops the configure step when one reaches back up.
 set(ASSAY_LAYERS
-    base pages case fill measure wire device verdict native lane slot schedule store engine report shrink chain/shim
+    base pages case fill measure wire device verdict native lane goldens slot schedule store engine report shrink chain/shim
     chain/params chain/plan chain/script chain/stage chain/results chain/golden chain/fleet chain/run chain/campaign
     http timeline inject cluster
     campaign serve cli cli/full)

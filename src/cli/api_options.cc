@@ -81,7 +81,8 @@ void add_mode_options(CLI::App& app, ApiOptions& options) {
       "such as torch:cuda:0+compile or torch:vmap (default: the framework of the first "
       "case)");
   app.add_option("--reference-lane", options.reference_lane,
-                 "The lane to compare with, written in the same way")
+                 "The lane to compare with, written in the same way; or gold:PATH, gold:http://…: "
+                 "results that `assay record` has kept")
       ->capture_default_str();
 }
 
@@ -178,6 +179,23 @@ void add_worker_options(CLI::App& app, ApiOptions& options) {
            "False: print only failures and the summary");
 }
 
+// engineV4 compares with results that it uploads and downloads; assay records them.
+void add_refused(CLI::App& app) {
+  app.add_option_function<std::string>(
+         "--custom_device_vs_gpu,--custom_device_vs_gpu_mode",
+         [](const std::string& text) {
+           if (text == "False" || text == "false") return;
+           throw CLI::ValidationError(
+               "--custom_device_vs_gpu",
+               "is engineV4's. On the machine with the GPU: `assay record --log_dir=GOLD` (for "
+               "Paddle's own results with --reference-lane=paddle); on the one with the device: "
+               "--reference-lane=gold:PATH or gold:http://…");
+         },
+         "(refused: `assay record` and --reference-lane=gold:… do this)")
+      ->expected(0, 1)
+      ->type_name("BOOL");
+}
+
 // Flags of engineV2 and engineV4 that assay accepts and does not need.
 void add_without_effect(CLI::App& app, ApiOptions& options) {
   add_bool(app, "--use_cached_numpy", options.use_cached_numpy,
@@ -204,6 +222,7 @@ void add_course_options(CLI::App& app, ApiOptions& options) {
   app.add_option("--dump_dir", options.dump_dir,
                  "Folder for --use_dump (default: dump_case in --log_dir)");
   add_without_effect(app, options);
+  add_refused(app);
 }
 
 }  // namespace

@@ -65,6 +65,7 @@ struct ApiOptions {
   bool quiet = false;
   GateOptions gate;
   bool shrink = false;
+  bool digest = false;  // of `assay record`
 };
 
 void add_api_options(CLI::App& app, ApiOptions& options);

@@ -4,6 +4,8 @@
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -25,7 +27,7 @@ namespace {
 
 struct FindingOptions {
   std::string run;
-  std::size_t number = 1;
+  std::string which;  // a number or a digest
   std::string script;
   bool no_run = false;
   std::string paddle_python;
@@ -74,14 +76,22 @@ Result<int> run_finding(const FindingOptions& options) {
   ASSAY_TRY(const std::unique_ptr<Store> store, open_store(options.run, StoreMode::read));
   ASSAY_TRY(const auto properties, store->properties());
   ASSAY_TRY(const std::vector<Finding> findings, findings_of(*store, nullptr));
-  if (options.number < 1 || options.number > findings.size()) {
+  auto found = std::ranges::find_if(
+      findings, [&](const Finding& each) { return each.key.digest() == options.which; });
+  std::size_t number = 0;
+  const char* const end = options.which.data() + options.which.size();
+  if (found == findings.end() && std::from_chars(options.which.data(), end, number).ptr == end &&
+      number > 0 && number <= findings.size()) {
+    found = findings.begin() + static_cast<std::ptrdiff_t>(number - 1);
+  }
+  if (found == findings.end()) {
     return usage_error(fmt::format("the run has {} findings; assay report {} lists them",
                                    findings.size(), options.run));
   }
-  const Finding& finding = findings[options.number - 1];
+  const Finding& finding = *found;
   if (finding.key.outcome == Outcome::invalid) {
     return usage_error(fmt::format("finding {} is no call that runs: correct the corpus: {}",
-                                   options.number, finding.message));
+                                   options.which, finding.message));
   }
   ASSAY_TRY(const FoundCase shown, shown_case(options.run, *store, finding));
   ASSAY_TRY(const Settings settings, load_settings(options.settings_file));
@@ -107,7 +117,8 @@ Verb add_finding_verb(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("finding", "A finding of a run as a text for an issue");
   auto options = std::make_shared<FindingOptions>();
   app->add_option("DIR", options->run, "The run's folder (--log_dir)")->required();
-  app->add_option("N", options->number, "Its number in the list of assay report")->required();
+  app->add_option("N", options->which, "Its number in the list of assay report, or its digest")
+      ->required();
   app->add_option("--script", options->script, "Write its script to this file as well");
   app->add_flag("--no-run", options->no_run,
                 "Do not run the script to see whether the fault shows");

@@ -82,7 +82,7 @@ struct Lanes {
   std::vector<ForkServer> servers;
   std::vector<std::string> labels;  // of the servers
   std::vector<wire::LaneSpecT> specs;
-  std::vector<std::size_t> server_of;  // index in `servers`, by lane
+  std::vector<std::optional<std::size_t>> server_of;  // index in `servers`, by lane; goldens: none
   // In timed runs: servers for the lanes of retries. All forks of a server share where its code and
   // heap lie, which makes one process faster than another. From the same server a false result
   // would repeat.
@@ -153,6 +153,11 @@ Result<Lanes> start_lanes(const RunConfig& config, const RunObserver& observer) 
   ASSAY_CHECK(check_address_space(plan_lanes(config).size()));
   lanes.mps = start_mps(config, observer);
   for (PlannedLane& lane : plan_lanes(config)) {
+    if (!lane.spec.goldens.empty()) {
+      lanes.specs.push_back(std::move(lane.spec));
+      lanes.server_of.emplace_back();
+      continue;
+    }
     // Servers with settings of this run alone are not kept for others.
     if (lanes.mps || !config.sanitizer.empty()) lane.framework.keep = std::chrono::seconds(0);
     if (lanes.mps) {
@@ -197,7 +202,8 @@ Result<std::vector<ServerInfo>> wait_for_lanes(Lanes& lanes, const RunObserver& 
     ASSAY_CHECK(server.wait_ready(kImportLimit));
   }
   for (std::size_t i = 0; i < lanes.specs.size(); ++i) {
-    const ServerInfo& info = infos[lanes.server_of[i]];
+    if (!lanes.server_of[i]) continue;
+    const ServerInfo& info = infos[*lanes.server_of[i]];
     ASSAY_CHECK(check_execution(info, lanes.specs[i]));
     ASSAY_CHECK(place_lane(info, lanes.specs[i]));
     lanes.specs[i].no_gradients = !info.gradients;
@@ -300,9 +306,20 @@ Status check_properties(const RunConfig& config, const Properties& wanted, Store
   return check_same(config, wanted, stored_of(wanted));
 }
 
+// What the run that recorded the goldens kept of its lane.
+Status keep_facts_of(const GoldensConfig& goldens, const std::string& label, Store& store) {
+  const auto keep = [&](const std::string& from, const std::string& to) -> Status {
+    const auto fact = goldens.facts.find(from);
+    return fact == goldens.facts.end() ? Status() : store.set_property(to, fact->second);
+  };
+  ASSAY_CHECK(keep(fact_of(goldens, kReferenceLane), label));
+  ASSAY_CHECK(keep(kMachineProperty, "goldens.machine"));
+  return keep(std::string(kAccommodations), std::string(kAccommodations));
+}
+
 // What a run keeps of its lanes besides their builds. The machine may change while a run goes on.
-Status keep_facts(const Lanes& lanes, const std::vector<ServerInfo>& infos, Store& store,
-                  const RunObserver& observer) {
+Status keep_facts(const RunConfig& config, const Lanes& lanes, const std::vector<ServerInfo>& infos,
+                  Store& store, const RunObserver& observer) {
   for (std::size_t i = 0; i < lanes.servers.size(); ++i) {
     ASSAY_CHECK(store.set_property(lanes.labels[i], infos[i].version));
   }
@@ -313,10 +330,17 @@ Status keep_facts(const Lanes& lanes, const std::vector<ServerInfo>& infos, Stor
                                 infos.front().machine));
     }
   }
+  if (config.records && !infos.empty()) {
+    ASSAY_CHECK(store.set_property(kNoGradients, infos.front().gradients ? "false" : "true"));
+  }
+  if (config.goldens) {
+    ASSAY_CHECK(keep_facts_of(*config.goldens, lanes.specs.back().label, store));
+  }
   // Accommodations of the tables, if the run's references are in them; none between two frameworks.
   for (std::size_t i = 0; i < lanes.specs.size(); ++i) {
     if (!lanes.specs[i].reference_functions) continue;
-    return store.set_property(kAccommodations, infos[lanes.server_of[i]].accommodates);
+    if (!lanes.server_of[i]) continue;
+    return store.set_property(kAccommodations, infos[*lanes.server_of[i]].accommodates);
   }
   return {};
 }
@@ -390,12 +414,16 @@ Result<RunSummary> run_engine(const RunConfig& config, Store& store, const RunOb
     properties[key] = summary.frameworks[i].build;
     if (config.rerun) ASSAY_CHECK(store.set_property(key, properties[key]));
   }
+  if (config.goldens) {  // of the last lane
+    properties[lanes.specs.back().label + std::string(kBuildSuffix)] = fact_of(
+        *config.goldens, fact_of(*config.goldens, kReferenceLane) + std::string(kBuildSuffix));
+  }
   // The other properties have been checked.
   if (const Status same = check_properties(config, properties, store); !same) {
     if (observer.another_build) observer.another_build();
     return tl::unexpected(same.error());
   }
-  ASSAY_CHECK(keep_facts(lanes, summary.frameworks, store, observer));
+  ASSAY_CHECK(keep_facts(config, lanes, summary.frameworks, store, observer));
   ASSAY_CHECK(begin_run(config, properties, store));
   if (observer.planned) observer.planned(plan.totals);
   for (const InvalidLine& line : plan.first_invalid) {

@@ -35,6 +35,22 @@ std::string device_of(const ModeLane& lane, const LaneConfig& config) {
   return std::string(lane.device);
 }
 
+// The lane that gave the goldens, as far as records and verdicts know it.
+PlannedLane lane_of_goldens(const GoldensConfig& goldens) {
+  const auto fact = [&](const char* key) { return fact_of(goldens, key); };
+  PlannedLane planned;
+  planned.spec.role = wire::Role::reference;
+  planned.spec.label = fact(kReferenceLane);
+  planned.spec.framework = fact("reference.framework");
+  planned.spec.device = kCpu;  // of the copies that are compared
+  planned.spec.execution = fact("reference.execution");
+  planned.spec.reference_functions = fact("reference.functions") == "tables";
+  planned.spec.no_gradients = fact(kNoGradients) == "true";
+  planned.spec.goldens = goldens.folder;
+  planned.spec.goldens_url = goldens.url;
+  return planned;
+}
+
 // The difference between this lane and another with the same name.
 std::string difference(const wire::LaneSpecT& spec, const wire::LaneSpecT& other) {
   if (spec.execution != other.execution) return spec.execution;
@@ -66,6 +82,11 @@ std::string kind_of(std::string_view device) {
 std::vector<PlannedLane> plan_lanes(const RunConfig& config) {
   std::vector<PlannedLane> lanes;
   for (const ModeLane& lane : mode_of(config).lanes) {
+    if (config.records && lane.role != wire::Role::reference) continue;
+    if (config.goldens && lane.role == wire::Role::reference) {
+      lanes.push_back(lane_of_goldens(*config.goldens));
+      continue;
+    }
     const LaneConfig& chosen = lane_config(config, lane);
     PlannedLane planned;
     planned.framework = chosen.framework;
@@ -76,6 +97,11 @@ std::vector<PlannedLane> plan_lanes(const RunConfig& config) {
     planned.spec.reference_functions = chosen.reference_functions;
     planned.spec.execution = joined({config.amp ? "amp" : "", chosen.execution, lane.execution});
     planned.spec.dump_dir = config.dump_dir;
+    std::error_code error;
+    if (config.records) {
+      planned.spec.digest = config.digest;
+      planned.spec.records_to = std::filesystem::absolute(config.folder, error).string();
+    }
     lanes.push_back(std::move(planned));
   }
   // If one lane can call only functions of the tables, the others need not try more.

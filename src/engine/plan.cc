@@ -191,6 +191,7 @@ Result<Supply> claim_cases(const RunConfig& config, std::size_t bundles, Store& 
     test_case.bytes = planned.bytes;
     job.attempt.epoch = each.lease.epoch;
     job.attempt.limit_ms = config.timeout_ms.value_or(time_limit_ms(planned.elements));
+    if (!config.timeout_ms && config.sanitizer.empty()) job.attempt.hang_from_ms = kHangFromMs;
     // No case takes longer than its limit.
     test_case.work_us =
         std::min(planned.work_us > 0 ? planned.work_us : work_us_of(config, planned, parsed),

@@ -2,6 +2,11 @@
 
 namespace assay {
 
+std::string fact_of(const GoldensConfig& goldens, const std::string& key) {
+  const auto found = goldens.facts.find(key);
+  return found == goldens.facts.end() ? std::string() : found->second;
+}
+
 std::filesystem::path store_of(const RunConfig& config) {
   return config.store.empty() ? config.folder : std::filesystem::path(config.store);
 }

@@ -42,6 +42,11 @@ inline constexpr const char* kTablesFramework = "torch";
 inline constexpr std::string_view kAnyGpu = "gpu";
 inline constexpr std::string_view kNextGpu = "gpu:next";
 
+// The property with the label of the reference lane.
+inline constexpr const char* kReferenceLane = "reference.lane";
+// The property of a run that records: "true" if its framework cannot differentiate.
+inline constexpr const char* kNoGradients = "reference.no_gradients";
+
 // The lane of a role: framework, device, execution.
 struct LaneConfig {
   FrameworkConfig framework;
@@ -51,11 +56,24 @@ struct LaneConfig {
   bool reference_functions = false;
 };
 
+// Results that stand for the reference lane (src/goldens).
+struct GoldensConfig {
+  std::string folder;                        // absolute; a copy, if there is an address
+  std::string url;                           // empty: `folder` itself is meant
+  std::map<std::string, std::string> facts;  // properties of the run that recorded them
+};
+// The fact with this key; empty if there is none.
+std::string fact_of(const GoldensConfig& goldens, const std::string& key);
+
 struct RunConfig {
   Sources sources;
   wire::CaseSettingsT settings;
   LaneConfig test;
   LaneConfig reference;  // for modes with such a lane
+  // The reference lane runs alone, and its results are recorded in the folder of the run.
+  bool records = false;
+  bool digest = false;  // … as digests, if they are large
+  std::optional<GoldensConfig> goldens = {};
   std::filesystem::path folder;
   std::string store;  // address of a database; empty: the folder's own file
   std::uint32_t slots = 1;

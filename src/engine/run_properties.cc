@@ -22,6 +22,7 @@ std::map<std::string, std::string> case_settings(const RunConfig& config) {
   found.emplace("version.fill", std::to_string(kFillVersion));
   found.emplace("version.measurement", std::to_string(kMeasurementVersion));
   found.emplace("version.record", std::to_string(wire::kVersion));
+  if (config.records) found.emplace("records", config.digest ? "digests" : "goldens");
   if (config.shard) found.emplace(kShardProperty, text_of(*config.shard));
   if (config.shard && config.earlier != nullptr) {
     found.emplace("cut by costs", fmt::format("{:016x}", config.earlier->digest()));

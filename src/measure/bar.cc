@@ -178,6 +178,23 @@ class Bar {
     return measured;
   }
 
+  std::vector<double> moved_distances() const {
+    std::vector<double> found;
+    found.reserve(input_.truth.size());
+    for (std::uint64_t i = 0; i < input_.truth.size(); ++i) found.push_back(moved_at(i));
+    return found;
+  }
+
+  std::vector<double> error_units() const {
+    std::vector<double> found;
+    found.reserve(input_.truth.size());
+    for (std::uint64_t i = 0; i < input_.truth.size(); ++i) {
+      const double ulp = ulp_in(format_, larger_part(input_.truth[i]));
+      found.push_back(rounding(ulp, direct_ ? 0 : moved_at(i)) + below());
+    }
+    return found;
+  }
+
   bool needs_scale() const { return at_scale_ > 0; }
 
   // test(i) and reference(i) return number i.
@@ -344,6 +361,15 @@ double scale_of(Values values) {
 BarMeasurement measure_bar(const BarInput& input) {
   return Bar(input, scale_of(input.truth)).run();
 }
+
+std::vector<double> moved_distances(const BarInput& input) {
+  return Bar(input, scale_of(input.truth)).moved_distances();
+}
+
+std::vector<double> error_units(const BarInput& input) {
+  return Bar(input, scale_of(input.truth)).error_units();
+}
+
 double units_apart(const BarInput& input, double scale) {
   return Bar(input, scale)
       .apart(

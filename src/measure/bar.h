@@ -82,6 +82,15 @@ struct BarMeasurement {
 // Measures both sides of `input` against its truth.
 BarMeasurement measure_bar(const BarInput& input);
 
+// How far the truth of each element moves under perturbed inputs, as the error bar counts it: 0
+// where it does not, infinite where it changes between a number, NaN and infinity. Reads neither
+// side's values.
+std::vector<double> moved_distances(const BarInput& input);
+
+// The error that rounding can cause at each element, by its truth: one error bar. Reads neither
+// side's values.
+std::vector<double> error_units(const BarInput& input);
+
 // The largest finite magnitude; 0 if no value is finite.
 double scale_of(Values values);
 

@@ -19,7 +19,7 @@ namespace {
 
 bool is_skipped(Outcome outcome) {
   return outcome == Outcome::unsupported || outcome == Outcome::skip ||
-         outcome == Outcome::no_kernel;
+         outcome == Outcome::no_kernel || outcome == Outcome::no_golden;
 }
 
 bool is_flaky(const Verdict& verdict) {

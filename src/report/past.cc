@@ -12,7 +12,7 @@ constexpr std::size_t kMostOfLine = 60;
 
 bool is_tested(Outcome outcome) {
   return outcome != Outcome::unsupported && outcome != Outcome::skip &&
-         outcome != Outcome::no_kernel;
+         outcome != Outcome::no_kernel && outcome != Outcome::no_golden;
 }
 
 // Stages of kStages.

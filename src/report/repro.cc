@@ -236,6 +236,7 @@ Result<FoundCase> find_case(RunReader& run, std::string_view wanted) {
   switch (found.verdict.outcome) {
     case Outcome::invalid:
     case Outcome::unsupported:
+    case Outcome::no_golden:
     case Outcome::skip:
       return usage_error(fmt::format("this case never ran: {} ({})", name(found.verdict.outcome),
                                      found.verdict.message));

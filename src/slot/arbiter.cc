@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "measure/bar.h"
 
@@ -32,8 +33,7 @@ Result<ComplexValues> numbers_of(Tensor& tensor, wire::Equality equality, std::u
                                  std::uint64_t block) {
   ASSAY_TRY(const TensorBytes bytes, tensor.bytes(from, std::min(block, tensor.size() - from)));
   ComplexValues values = complex_values(bytes);
-  if (equality == wire::Equality::sign) take_magnitudes(values);
-  if (equality == wire::Equality::sorted) sort_values(values);
+  put_in_form(values, equality);
   return values;
 }
 
@@ -99,9 +99,40 @@ Offset<wire::Distance> build_distance(FlatBufferBuilder& builder, const Distance
                               distance.specials);
 }
 
-// Values of one leaf in every evaluation that has it; with perturbed inputs only if they count.
+// Whether a jump of the truth with perturbed inputs excuses a result. Not for exact values, which
+// have no rounding error. A gradient at a kink is not defined under any values.
+bool jumps_excuse(std::string_view values, bool gradients) {
+  return gradients || values == "usual" || values == "wide" || values == "layout" ||
+         values == "constant";
+}
+
+}  // namespace
+
+void put_in_form(ComplexValues& values, wire::Equality equality) {
+  if (equality == wire::Equality::sign) take_magnitudes(values);
+  if (equality == wire::Equality::sorted) sort_values(values);
+}
+
+Truth truth_of(const wire::Reply& reply, LaneMemory memory, std::string_view values,
+               bool gradients) {
+  return {reply.evaluations(), std::move(memory), gradients, jumps_excuse(values, gradients),
+          values == "exact" && !gradients};
+}
+
+BarInput bar_of(const wire::Leaf& reference, const Truth& truth) {
+  BarInput input = input_of(reference);
+  input.jumps_excuse = truth.jumps_excuse;
+  input.exact_values = truth.exact_values;
+  if (truth.gradients) input.slack = kGradientSlack;
+  return input;
+}
+
 Result<std::vector<ComplexValues>> evaluated(const wire::Leaf& reference, const Truth& truth) {
   std::vector<ComplexValues> found;
+  if (truth.evaluations == nullptr || truth.evaluations->size() == 0 ||
+      reference.path() == nullptr) {
+    return found;
+  }
   const std::string_view path = reference.path()->string_view();
   for (flatbuffers::uoffset_t i = 0; i < truth.evaluations->size(); ++i) {
     // Without that excuse zeros must stay zeros, but odd perturbations move them.
@@ -117,8 +148,6 @@ Result<std::vector<ComplexValues>> evaluated(const wire::Leaf& reference, const 
   }
   return found;
 }
-
-}  // namespace
 
 Result<double> measure_apart(const wire::Leaf& test, const LaneMemory& test_memory,
                              const wire::Leaf& reference, const LaneMemory& reference_memory) {
@@ -137,23 +166,16 @@ Result<Offset<wire::Bar>> measure_against_truth(FlatBufferBuilder& builder, cons
                                                 const wire::Leaf& reference,
                                                 const LaneMemory& reference_memory,
                                                 const Truth& truth) {
-  if (truth.evaluations == nullptr || truth.evaluations->size() == 0 ||
-      reference.path() == nullptr) {
-    return Offset<wire::Bar>();
-  }
   ASSAY_TRY(const std::vector<ComplexValues> values, evaluated(reference, truth));
   if (values.empty()) return Offset<wire::Bar>();
   const wire::Equality equality = reference.equality();
   ASSAY_TRY(const ComplexValues left, numbers_of(test, test_memory, equality));
   ASSAY_TRY(const ComplexValues right, numbers_of(reference, reference_memory, equality));
-  BarInput input = input_of(reference);
+  BarInput input = bar_of(reference, truth);
   input.test = left;
   input.reference = right;
   input.truth = values.front();
   input.moved.assign(values.begin() + 1, values.end());
-  input.jumps_excuse = truth.jumps_excuse;
-  input.exact_values = truth.exact_values;
-  if (truth.gradients) input.slack = kGradientSlack;
   const BarMeasurement measured = measure_bar(input);
   const auto test_side = build_distance(builder, measured.test);
   const auto reference_side = build_distance(builder, measured.reference);

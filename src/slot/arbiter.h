@@ -3,9 +3,11 @@
 // The arbiter: measures two results that are not alike against the truth, which the reference lane
 // computes in float64.
 
-#include <optional>
+#include <string_view>
+#include <vector>
 
 #include "base/result.h"
+#include "measure/bar.h"
 #include "slot/values.h"
 #include "wire/messages_generated.h"
 
@@ -21,6 +23,21 @@ struct Truth {
   bool jumps_excuse = true;
   bool exact_values = false;  // inputs are halves and small integers
 };
+
+// The truth in a reply of the reference lane, as a trial under these values needs it.
+Truth truth_of(const wire::Reply& reply, LaneMemory memory, std::string_view values,
+               bool gradients);
+
+// The settings of the error bar for this leaf of the reference, without values.
+BarInput bar_of(const wire::Leaf& reference, const Truth& truth);
+
+// Values of one leaf of the reference in every evaluation that has it, the truth first; those with
+// perturbed inputs only if they count. Empty without truth. The values are in the form that the
+// leaf's equality compares.
+Result<std::vector<ComplexValues>> evaluated(const wire::Leaf& reference, const Truth& truth);
+
+// Brings values into the form that the equality compares.
+void put_in_form(ComplexValues& values, wire::Equality equality);
 
 // Distance of one leaf between both sides, in rounding errors (measure/bar.h).
 Result<double> measure_apart(const wire::Leaf& test, const LaneMemory& test_memory,

@@ -12,9 +12,6 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-// The truth of larger cases costs more than it tells: they test sizes, not values.
-constexpr std::uint64_t kMostForTruth = std::uint64_t{1} << 26;  // bytes of one lane for a case
-
 template <typename T>
 Offset<flatbuffers::Vector<T>> copy(FlatBufferBuilder& builder,
                                     const flatbuffers::Vector<T>* from) {
@@ -88,6 +85,7 @@ Offset<wire::LaneRecord> lane_record(FlatBufferBuilder& builder, const LaneRun& 
                                   ending.exit.signal, ending.exit.max_rss_kb, 0,
                                   ending.exit.oom_killed, run.role);
   }
+  const auto goldens = ending.goldens.empty() ? 0 : builder.CreateString(ending.goldens);
   const wire::Reply& reply = *run.reply;
   const auto phase = copy(builder, reply.phase());
   const auto error = copy(builder, reply.error());
@@ -96,7 +94,8 @@ Offset<wire::LaneRecord> lane_record(FlatBufferBuilder& builder, const LaneRun& 
   const auto overwritten = copy_names(builder, reply.overwritten());
   return wire::CreateLaneRecord(builder, name_offset, reply.status(), phase, error, inputs, times,
                                 0, reply.resident_kb(), reply.grown_kb(), false, run.role,
-                                overwritten, run.no_gradients, timings, reply.left_running());
+                                overwritten, run.no_gradients, timings, reply.left_running(),
+                                goldens);
 }
 
 Offset<Timings> copy_timings(FlatBufferBuilder& builder, std::span<const TimeSeries> all) {
@@ -111,23 +110,7 @@ Offset<Timings> copy_timings(FlatBufferBuilder& builder, std::span<const TimeSer
   return builder.CreateVector(copied);
 }
 
-// Whether the run has results; a case that only could not be differentiated has.
-bool has_outputs(const LaneRun& run) {
-  if (run.reply == nullptr) return false;
-  const flatbuffers::String* phase = run.reply->phase();
-  return run.reply->status() == wire::Status::ok ||
-         (phase != nullptr && phase->string_view() == "backward");
-}
-
-LaneMemory memory_of(const Ending& ending) {
-  LaneMemory memory{ending.arena.get(), nullptr, ending.shared};
-  if (ending.lender != nullptr) {
-    memory.read_lent = [lane = ending.lender](std::uint64_t address, std::span<std::byte> to) {
-      return lane->read(address, to);
-    };
-  }
-  return memory;
-}
+bool gave_outputs(const LaneRun& run) { return run.reply != nullptr && has_outputs(*run.reply); }
 
 // The data that making a trial needs beside the endings.
 struct TrialDraft {
@@ -142,13 +125,6 @@ struct TrialDraft {
 // rounding errors at the first look and agree at the second one are two different results.
 constexpr double kTwoResults = 1e4;
 
-// Whether a jump of the truth with perturbed inputs excuses a result. Not for exact values, which
-// have no rounding error. A gradient at a kink is not defined under any values.
-bool jumps_excuse(std::string_view values, bool gradients) {
-  return gradients || values == "usual" || values == "wide" || values == "layout" ||
-         values == "constant";
-}
-
 Result<Comparisons> compare_results(FlatBufferBuilder& builder, TrialDraft& request,
                                     const LaneRun& left, const LaneRun& right, bool gradients) {
   const wire::CaseSettingsT& settings = request.config.settings;
@@ -156,15 +132,15 @@ Result<Comparisons> compare_results(FlatBufferBuilder& builder, TrialDraft& requ
   const LaneMemory right_memory = memory_of(*right.ending);
   const wire::Reply& test = *left.reply;
   const wire::Reply& reference = *right.reply;
-  Truth truth{reference.evaluations(), right_memory, gradients,
-              jumps_excuse(request.entry.trial.values, gradients),
-              request.entry.trial.values == "exact" && !gradients};
+  const wire::Reply* const evidence = right.ending->evidence;
+  const Truth truth = truth_of(evidence != nullptr ? *evidence : reference, right_memory,
+                               request.entry.trial.values, gradients);
   Look look;
   look.by_bar = settings.error_bar;
   if (request.entry.trial.perturbations > 0) look.truth = &truth;
   // Under exact values, and without tensors, a result may need no rounding at all. Only the truth
   // shows that.
-  look.closer = settings.error_bar && request.entry.test_case.bytes <= kMostForTruth &&
+  look.closer = is_judged_by_truth(request.config, request.entry) &&
                 request.entry.trial.values != "exact" && reference.inputs() != nullptr &&
                 reference.inputs()->size() > 0;
   const Results left_results{gradients ? test.gradients() : test.outputs(), left_memory};
@@ -227,7 +203,7 @@ Result<Offset<wire::Trial>> make_trial(FlatBufferBuilder& builder, TrialDraft& r
   }
   for (std::size_t left = 0; left < runs.size(); ++left) {
     for (std::size_t right = left + 1; right < runs.size(); ++right) {
-      if (!has_outputs(runs[left]) || !has_outputs(runs[right])) continue;
+      if (!gave_outputs(runs[left]) || !gave_outputs(runs[right])) continue;
       ASSAY_TRY(const Offset<wire::Pair> pair,
                 compare_runs(builder, request, runs, static_cast<std::uint8_t>(left),
                              static_cast<std::uint8_t>(right)));
@@ -259,6 +235,28 @@ bool has_law(const Ending& ending) {
 
 }  // namespace
 
+bool has_outputs(const wire::Reply& reply) {
+  const flatbuffers::String* phase = reply.phase();
+  return reply.status() == wire::Status::ok ||
+         (phase != nullptr && phase->string_view() == "backward");
+}
+
+bool is_judged_by_truth(const SlotConfig& config, const wire::JobT& entry) {
+  // The truth of larger cases costs more than it tells: they test sizes, not values.
+  constexpr std::uint64_t kMostForTruth = std::uint64_t{1} << 26;  // bytes of one lane for a case
+  return config.settings.error_bar && entry.test_case.bytes <= kMostForTruth;
+}
+
+LaneMemory memory_of(const Ending& ending) {
+  LaneMemory memory{ending.arena.get(), nullptr, ending.shared};
+  if (ending.lender != nullptr) {
+    memory.read_lent = [lane = ending.lender](std::uint64_t address, std::span<std::byte> to) {
+      return lane->read(address, to);
+    };
+  }
+  return memory;
+}
+
 Result<CaseRecord::Next> CaseRecord::add(const wire::JobT& entry,
                                          const std::vector<Ending>& endings) {
   const bool usual = entry.trial.values == "usual";
@@ -275,7 +273,7 @@ Result<CaseRecord::Next> CaseRecord::add(const wire::JobT& entry,
     }
   }
   const bool answered = std::all_of(endings.begin(), endings.end(), [](const Ending& ending) {
-    return has_outputs(LaneRun{{}, wire::Role::test, &ending, ending.reply});
+    return ending.reply != nullptr && has_outputs(*ending.reply);
   });
   // If the second look fails, for want of float64 perhaps, the first one stays.
   if (entry.trial.perturbations > 0 && !answered) return Next::nothing;
@@ -288,7 +286,7 @@ Result<CaseRecord::Next> CaseRecord::add(const wire::JobT& entry,
     return Next::nothing;
   }
   keep(entry, trial, request.apart);
-  if (!config_.settings.error_bar || entry.test_case.bytes > kMostForTruth) return Next::nothing;
+  if (!is_judged_by_truth(config_, entry)) return Next::nothing;
   if (entry.trial.perturbations == 0) return request.suspicious ? Next::truth : Next::nothing;
   return request.wrong ? Next::more_perturbations : Next::nothing;
 }

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "slot/batch.h"
+#include "slot/values.h"
 #include "verdict/timings.h"
 #include "wire/frame.h"
 
@@ -20,6 +21,13 @@ struct TimedLane {
 
   const Ending& latest() const { return last.done() ? last : first; }
 };
+
+// Whether the lane has results; a case that only could not be differentiated has.
+bool has_outputs(const wire::Reply& reply);
+// Whether the truth decides about the case, if its results differ.
+bool is_judged_by_truth(const SlotConfig& config, const wire::JobT& entry);
+// The memory that holds the results of a lane that answered.
+LaneMemory memory_of(const Ending& ending);
 
 // The record of one case under all value regimes.
 class CaseRecord {

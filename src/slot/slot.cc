@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "slot/batch.h"
 #include "slot/batching.h"
 #include "slot/config.h"
+#include "slot/golden.h"
 #include "slot/record.h"
 #include "slot/seats.h"
 #include "slot/slot_memory.h"
@@ -22,13 +24,14 @@ constexpr int kIdleMs = 200;
 // Evaluations with perturbed inputs that the reference lane is asked for: at first, and before a
 // fault is believed.
 constexpr std::uint32_t kFirstPerturbations = 2;
-constexpr std::uint32_t kMostPerturbations = 12;
+constexpr std::uint32_t kMostPerturbations = kRecordedPerturbations;
 
-// A retry has failed before, mostly for good, so it asks for the most at once.
-std::uint32_t perturbations(CaseRecord::Next next, bool retry) {
+// A retry has failed before, mostly for good, so it asks for the most at once. Goldens have only
+// those.
+std::uint32_t perturbations(CaseRecord::Next next, bool at_once) {
   switch (next) {
     case CaseRecord::Next::truth:
-      return retry ? kMostPerturbations : kFirstPerturbations;
+      return at_once ? kMostPerturbations : kFirstPerturbations;
     case CaseRecord::Next::more_perturbations:
       return kMostPerturbations;
     case CaseRecord::Next::nothing:
@@ -37,9 +40,10 @@ std::uint32_t perturbations(CaseRecord::Next next, bool retry) {
   return 0;
 }
 
-CaseRecord& record_of(const wire::JobT& trial, std::vector<CaseRecord>& records) {
+// The record, or the draft of a golden, that belongs to the trial.
+auto& of_case(const wire::JobT& trial, auto& records) {
   return *std::find_if(records.begin(), records.end(),
-                       [&](const CaseRecord& record) { return record.id() == trial.test_case.id; });
+                       [&](const auto& record) { return record.id() == trial.test_case.id; });
 }
 
 class Slot {
@@ -56,6 +60,7 @@ class Slot {
   Status run();
 
  private:
+  Status open_goldens();
   Status serve();
   Result<bool> take_messages();
   Status take_message(const wire::Bytes& bytes);
@@ -65,6 +70,8 @@ class Slot {
   Status run_batch(const std::vector<wire::JobT>& batch);
   Status run_trials(std::vector<LaneSeat>& seats, std::vector<wire::JobT> trials,
                     std::vector<CaseRecord>& records);
+  Result<std::uint32_t> add_trial(const wire::JobT& trial, std::vector<Ending>& endings,
+                                  CaseRecord& record);
   Status time_trials(std::vector<LaneSeat>& seats, const std::vector<wire::JobT>& trials,
                      std::vector<CaseRecord>& records);
 
@@ -76,12 +83,25 @@ class Slot {
   bool gave_up_ = false;     // no lanes can be had
   std::uint64_t given_ = 0;  // trials, to lanes, in this slot's life
   bool stopping_ = false;
+  std::optional<GoldenLane> golden_lane_;  // in place of the last lane
+  std::optional<ShardWriter> recording_;   // of the only lane
+  std::vector<GoldenDraft> drafts_;        // of the present batch
 };
 
 Status Slot::run() {
-  Status served = serve();
+  Status served = open_goldens();
+  gave_up_ = !served;
+  if (served) served = serve();
   if (!served && (gave_up_ || seats_.gpu_failed())) supervisor_.give_up(served.error().message);
   return served;
+}
+
+Status Slot::open_goldens() {
+  const wire::LaneSpecT& last = config_.lanes.back();
+  if (!last.records_to.empty()) recording_.emplace(last.records_to);
+  if (last.goldens.empty()) return {};
+  ASSAY_TRY(golden_lane_, GoldenLane::open(last, config_.settings));
+  return {};
 }
 
 Status Slot::serve() {
@@ -155,11 +175,23 @@ Status Slot::run_batch(const std::vector<wire::JobT>& batch) {
   for (const wire::JobT& job : batch) {
     records.emplace_back(config_, job, std::exchange(fresh, false));
   }
+  drafts_.clear();
+  for (const wire::JobT& job : batch) {
+    if (recording_) drafts_.emplace_back(job.test_case.id);
+  }
   std::vector<LaneSeat>& seats = seats_.of(retry);
   std::vector<wire::JobT> trials = batching_.trials_of(batch);
   ASSAY_CHECK(is_timed(config_.settings) ? time_trials(seats, trials, records)
                                          : run_trials(seats, std::move(trials), records));
   seats_.end_batch(retry, batching_.is_followed(batch));
+  if (recording_) {
+    std::vector<GoldenCase> goldens;
+    goldens.reserve(drafts_.size());
+    for (const GoldenDraft& draft : drafts_)
+      goldens.push_back(draft.finish(config_.settings, config_.lanes.back().digest));
+    // Before the supervisor hears of the cases: what it knows as done is in the folder.
+    ASSAY_CHECK(recording_->append(goldens));
+  }
   for (CaseRecord& record : records) supervisor_.keep(record.finish());
   return {};
 }
@@ -175,10 +207,9 @@ Status Slot::run_trials(std::vector<LaneSeat>& seats, std::vector<wire::JobT> tr
                  [&](std::size_t i, std::vector<Ending>& endings) -> Status {
                    const wire::JobT& trial = trials[i];
                    batching_.learn(trial, endings.front());
-                   CaseRecord& record = record_of(trial, records);
+                   CaseRecord& record = of_case(trial, records);
                    record.ran_at(before + i);
-                   ASSAY_TRY(const CaseRecord::Next next, record.add(trial, endings));
-                   const std::uint32_t wanted = perturbations(next, is_retry(trial));
+                   ASSAY_TRY(const std::uint32_t wanted, add_trial(trial, endings, record));
                    if (wanted <= trial.trial.perturbations) return {};
                    wire::JobT& closer = again.emplace_back(trial);
                    closer.trial.perturbations = wanted;
@@ -193,6 +224,24 @@ Status Slot::run_trials(std::vector<LaneSeat>& seats, std::vector<wire::JobT> tr
   return {};
 }
 
+// Adds the trial to the record of its case, and returns with how many perturbations it should run
+// again; 0: not.
+Result<std::uint32_t> Slot::add_trial(const wire::JobT& trial, std::vector<Ending>& endings,
+                                      CaseRecord& record) {
+  if (golden_lane_) {
+    ASSAY_TRY(Ending recorded, golden_lane_->ending_of(trial, endings.front()));
+    endings.push_back(std::move(recorded));
+  }
+  bool wants_truth = false;
+  if (recording_) {
+    ASSAY_TRY(wants_truth, of_case(trial, drafts_).add(config_, trial, endings.front()));
+  }
+  ASSAY_TRY(const CaseRecord::Next next, record.add(trial, endings));
+  if (golden_lane_) endings.pop_back();
+  if (wants_truth) return kMostPerturbations;
+  return perturbations(next, is_retry(trial) || golden_lane_.has_value());
+}
+
 // One after another, because other work would change the times.
 Status Slot::time_trials(std::vector<LaneSeat>& seats, const std::vector<wire::JobT>& trials,
                          std::vector<CaseRecord>& records) {
@@ -201,7 +250,7 @@ Status Slot::time_trials(std::vector<LaneSeat>& seats, const std::vector<wire::J
     Status ran = timed.run();
     gave_up_ = timed.gave_up();
     if (!ran) return ran;
-    record_of(trial, records).add_timed(trial, timed.lanes());
+    of_case(trial, records).add_timed(trial, timed.lanes());
   }
   return {};
 }

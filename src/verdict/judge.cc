@@ -79,6 +79,8 @@ std::optional<Verdict> of_status(const wire::LaneRecord& lane) {
       return of_lane(Outcome::unsupported, lane, lane_message(lane));
     case wire::Status::skipped:
       return of_lane(Outcome::skip, lane, lane_message(lane));
+    case wire::Status::absent:
+      return of_lane(Outcome::no_golden, lane, lane_message(lane));
     case wire::Status::no_kernel:
       return of_lane(Outcome::no_kernel, lane,
                      fmt::format("{}: {}", text(lane.name()), lane_message(lane)));
@@ -327,9 +329,15 @@ Agreement owed(const wire::LaneRecord& left, const wire::LaneRecord& right, Agre
   return left.role() == right.role() ? Agreement::bits : Agreement::within;
 }
 
-void refuse_inputs(Verdict& verdict) {
+void refuse_inputs(const wire::LaneRecord& reference, Verdict& verdict) {
   verdict.outcome = Outcome::invalid;
-  verdict.message = "the lanes had different inputs: the API's value rule is not a pure function";
+  const std::string by = text(reference.goldens());
+  verdict.message =
+      by.empty() ? "the lanes had different inputs: the API's value rule is not a pure function"
+                 : fmt::format(
+                       "the inputs are not those of the goldens, which {} recorded: record "
+                       "this case again",
+                       by);
 }
 
 void blame_reference(const std::string& lane, PairFindings& found, Verdict& verdict) {
@@ -345,7 +353,7 @@ void judge_pair(const wire::Trial& trial, const wire::Pair& pair, const Policy& 
                 const wire::Record& record, const Rules& rules, Verdict& verdict) {
   const wire::LaneRecord* left = trial.lanes()->Get(pair.left());
   const wire::LaneRecord* right = trial.lanes()->Get(pair.right());
-  if (!same_inputs(*left, *right)) return refuse_inputs(verdict);
+  if (!same_inputs(*left, *right)) return refuse_inputs(*right, verdict);
   const Due due{owed(*left, *right, rules.agreement), policy, rules.settings, record};
   PairFindings found;
   const auto* overwritten = left->overwritten();
@@ -389,7 +397,7 @@ void judge_timed(const wire::Trial& trial, const Rules& rules, Verdict& verdict)
   if (trial.lanes()->size() < 2) return;
   const wire::LaneRecord& test = *trial.lanes()->Get(0);
   const wire::LaneRecord& reference = *trial.lanes()->Get(1);
-  if (!same_inputs(test, reference)) return refuse_inputs(verdict);
+  if (!same_inputs(test, reference)) return refuse_inputs(reference, verdict);
   judge_speed(test, reference, rules.settings.speed_margin, verdict);
 }
 

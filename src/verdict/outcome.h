@@ -15,6 +15,7 @@ enum class Outcome : std::uint8_t {
   invalid,          // does not parse, or names something private
   unsupported,      // no reference is known for it yet
   skip,             // not run, for a stated reason
+  no_golden,        // the goldens lack the case, its seed or its value regime
   no_kernel,        // the framework reports that it has no kernel for this dtype or device
   timeout,          // a lane ran out of time
   oom,              // a lane ran out of memory
@@ -41,12 +42,14 @@ struct OutcomeInfo {
   std::string_view meaning;  // for users
 };
 
-inline constexpr std::array<OutcomeInfo, 18> kOutcomes{{
+inline constexpr std::array<OutcomeInfo, 19> kOutcomes{{
     {Outcome::invalid, "invalid", true, false, "api_config_invalid.txt",
      "the line is not a case that can be run"},
     {Outcome::unsupported, "unsupported", false, false, "api_config_paddle_to_torch_failed.txt",
      "assay knows no reference for this API yet"},
     {Outcome::skip, "skip", false, false, "api_config_skip.txt", "not run, for a stated reason"},
+    {Outcome::no_golden, "no_golden", false, false, "api_config_no_golden.txt",
+     "the goldens lack this case, its seed or a value regime"},
     {Outcome::no_kernel, "no_kernel", false, true, "api_config_no_kernel.txt",
      "this build has no kernel for this dtype or device"},
     {Outcome::timeout, "timeout", true, true, "api_config_timeout.txt", "a lane ran out of time"},

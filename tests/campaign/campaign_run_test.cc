@@ -196,26 +196,26 @@ TEST_F(ACampaign, HandsItsEnvironmentToTheRounds) {
 
 TEST_F(ACampaign, ThatCannotBeRunIsOneLine) {
   write({"paddle.fake.echo(" + tensor(3) + ")"},
-        "  show_runtime_status: true\n  use_compute_sanitizer: false\n  custom_device_vs_gpu: "
+        "  show_runtime_status: true\n  use_compute_sanitizer: false\n  device_of_tomorrow: "
         "true\n");
   const CliResult refused = cli_.call({"run", "night.yaml"});
   EXPECT_EQ(refused.status.code, 2);
-  EXPECT_THAT(refused.output, HasSubstr("night.yaml:10: assay api has no --custom_device_vs_gpu"));
+  EXPECT_THAT(refused.output, HasSubstr("night.yaml:10: assay api has no --device_of_tomorrow"));
   const CliResult dry =
-      cli_.call({"run", "night.yaml", "--dry-run", "--engine-arg=custom_device_vs_gpu=False",
+      cli_.call({"run", "night.yaml", "--dry-run", "--engine-arg=device_of_tomorrow=False",
                  "--num-gpus=2", "--", "--quiet"});
   EXPECT_EQ(dry.status.code, 0) << dry.output;
   EXPECT_THAT(dry.output, HasSubstr("--api_config_file=cases.txt --log_dir=night"));
   EXPECT_THAT(dry.output, HasSubstr("--num_gpus=2"));
   EXPECT_THAT(dry.output, HasSubstr("--quiet"));
   EXPECT_THAT(dry.output, HasSubstr("--show_runtime_status=True"));
-  EXPECT_THAT(dry.output, HasSubstr("assay has no custom_device_vs_gpu, and it is off"));
+  EXPECT_THAT(dry.output, HasSubstr("assay has no device_of_tomorrow, and it is off"));
   EXPECT_FALSE(fs::exists(cli_.folder() / "night"));
   const CliResult none = cli_.call({"run", "nowhere.yaml"});
   EXPECT_EQ(none.status.code, 2);
   EXPECT_THAT(none.output, HasSubstr("nowhere.yaml"));
   const CliResult trouble =
-      cli_.call({"run", "night.yaml", "--foreground", "--engine-arg=custom_device_vs_gpu=False",
+      cli_.call({"run", "night.yaml", "--foreground", "--engine-arg=device_of_tomorrow=False",
                  "--api-config-file=nowhere.txt"});
   EXPECT_EQ(trouble.status.code, 2) << trouble.output;
 }

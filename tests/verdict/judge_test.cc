@@ -317,6 +317,22 @@ TEST(Judge, AloneAsksOnlyWhetherItRuns) {
   EXPECT_EQ(judged(parts, {}, Agreement::runs).outcome, Outcome::test_error);
 }
 
+TEST(Judge, GoldensOfOtherInputsAreNoResults) {
+  RecordParts parts = with_output(floats({1, 2}, {1, 2}));
+  parts.reference.goldens = "assay 0.0.9";
+  EXPECT_EQ(judged(parts).outcome, Outcome::pass);
+  parts.reference.checksums = {8};
+  const Verdict verdict = judged(parts);
+  EXPECT_EQ(verdict.outcome, Outcome::invalid);
+  EXPECT_THAT(verdict.message, HasSubstr("the goldens, which assay 0.0.9 recorded"));
+}
+
+TEST(Judge, AnAbsentGoldenIsNoPass) {
+  const Verdict verdict = judged(lanes(wire::Status::ok, wire::Status::absent));
+  EXPECT_EQ(verdict.outcome, Outcome::no_golden);
+  EXPECT_EQ(judged(lanes(wire::Status::crashed, wire::Status::absent)).outcome, Outcome::crash);
+}
+
 // With different inputs there is nothing to compare.
 TEST(Judge, DifferentInputsAreNoVerdict) {
   RecordParts parts = with_output(floats({1}, {2}));

@@ -23,6 +23,7 @@ struct LaneParts {
   std::int64_t grown_kb = 0;
   bool left_running = false;
   bool oom_killed = false;
+  std::string goldens;  // recorded by
 };
 
 struct LeafParts {
@@ -104,7 +105,8 @@ inline flatbuffers::Offset<wire::LaneRecord> add_lane(flatbuffers::FlatBufferBui
   const auto fillings = builder.CreateVector(inputs);
   return wire::CreateLaneRecord(builder, name, lane.status, phase, error, fillings, 0, lane.signal,
                                 0, lane.grown_kb, lane.oom_killed, role, 0, false, 0,
-                                lane.left_running);
+                                lane.left_running,
+                                lane.goldens.empty() ? 0 : builder.CreateString(lane.goldens));
 }
 
 inline flatbuffers::Offset<wire::Side> add_side(flatbuffers::FlatBufferBuilder& builder,
