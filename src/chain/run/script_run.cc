@@ -323,9 +323,11 @@ class ScriptRunner {
         continue;
       }
       job.run.reset();
-      caller->end(code_of(outcome->exit));
+      const int code = code_of(outcome->exit);
+      // Judges the files before the script goes on, since its next command may change them.
+      ASSAY_CHECK(ledger_.end(job, settled(job, std::move(*outcome))));
+      caller->end(code);
       last_event_ = stage::Clock::now();
-      ASSAY_CHECK(ledger_.end(job, settled(job, *outcome)));
     }
     if (!running.empty()) ledger_.progress().tick(running);
     return ledger_.show(jobs_);
