@@ -19,16 +19,14 @@
 #include "base/text.h"
 #include "case/corpus.h"
 #include "cli/choices.h"
+#include "cli/choose_goldens.h"
 #include "cli/gpu_seats.h"
 #include "cli/settings.h"
 #include "cli/thresholds.h"
 #include "device/compute_sanitizer.h"
 #include "engine/earlier_costs.h"
-#include "engine/run_properties.h"
-#include "goldens/folder.h"
 #include "store/open_store.h"
 #include "verdict/mode.h"
-#include "wire/frame.h"
 #include "wire/settings.h"
 
 namespace assay {
@@ -448,66 +446,18 @@ Result<RunConfig> make_plan_config(const ApiOptions& options, std::vector<std::s
   return config;
 }
 
-namespace {
-
-constexpr std::string_view kGoldens = "gold:";
-
-// The goldens that --reference-lane=gold:PATH|URL names, as far as this run may use them. A copy of
-// goldens from an address lies in the folder of the run.
-Status choose_goldens(const std::string& where, RunConfig& config,
-                      std::vector<std::string>& notes) {
-  if (config.settings.mode != modes().front().name) {
-    return usage_error(fmt::format("--reference-lane={}{} compares in mode --{} only", kGoldens,
-                                   where, modes().front().name));
-  }
-  GoldensConfig& goldens = config.goldens.emplace();
-  std::error_code error;
-  if (where.starts_with("http://") || where.starts_with("https://")) {
-    goldens.url = where.substr(0, where.find_last_not_of('/') + 1);
-    goldens.folder = std::filesystem::absolute(config.folder / "goldens", error).string();
-    ASSAY_CHECK(GoldenFolder::fetch(goldens.url, goldens.folder));
-  } else {
-    goldens.folder = std::filesystem::absolute(where, error).string();
-  }
-  ASSAY_TRY(const GoldenFolder folder, GoldenFolder::open(goldens.folder, goldens.url));
-  for (const auto& [key, value] : folder.facts().items()) {
-    if (value.is_string()) goldens.facts.emplace(key, value.get<std::string>());
-  }
-  std::map<std::string, std::string> wanted = case_settings(config);
-  wanted["version.messages"] = std::to_string(wire::kMessageVersion);
-  wanted["reference.execution"] = config.amp ? "amp" : "eager";
-  for (const char* key : {"version.canonical", "version.fill", "version.messages", "backward",
-                          "reference.execution"}) {
-    if (fact_of(goldens, key) == wanted[key]) continue;
-    return usage_error(fmt::format("{} was recorded with {} = {}, this run has {}: record it again",
-                                   where, key, fact_of(goldens, key), wanted[key]));
-  }
-  if (config.settings.error_bar && fact_of(goldens, "error_bar") != "true") {
-    return usage_error(
-        fmt::format("{} was recorded without the truth that the error bar needs: "
-                    "give --tolerance=engineV2, or record it again",
-                    where));
-  }
-  for (const char* key : {"version.assay", "seed", "values"}) {
-    if (fact_of(goldens, key) == wanted[key]) continue;
-    notes.push_back(fmt::format("{} was recorded with {} = {}, this run has {}", where, key,
-                                fact_of(goldens, key), wanted[key]));
-  }
-  return {};
-}
-
-}  // namespace
-
 Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::string>& notes) {
   ASSAY_TRY(RunConfig config, make_plan_config(options, notes));
   ASSAY_TRY(const Settings settings, load_settings(options.settings_file));
   const std::string test_lane =
       options.test_lane.empty() ? usual_test_lane(config.sources) : options.test_lane;
   ASSAY_CHECK(check_lane(settings, "test-lane", test_lane));
-  const bool recorded = options.reference_lane.starts_with(kGoldens);
-  if (!recorded) ASSAY_CHECK(check_lane(settings, "reference-lane", options.reference_lane));
+  config.folder = options.log_dir.empty() ? dated_folder() : std::filesystem::path(options.log_dir);
   config.test = settings.lane(test_lane, python_of(options, test_lane));
-  if (!recorded) {
+  if (options.reference_lane.starts_with(kGoldens)) {
+    ASSAY_CHECK(choose_goldens(options.reference_lane.substr(kGoldens.size()), config, notes));
+  } else {
+    ASSAY_CHECK(check_lane(settings, "reference-lane", options.reference_lane));
     config.reference =
         settings.lane(options.reference_lane, python_of(options, options.reference_lane));
   }
@@ -515,10 +465,6 @@ Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::st
   if (options.keep_frameworks) {
     ASSAY_TRY(const auto keep, seconds_to_keep(*options.keep_frameworks, "--keep_frameworks"));
     config.test.framework.keep = config.reference.framework.keep = keep;
-  }
-  config.folder = options.log_dir.empty() ? dated_folder() : std::filesystem::path(options.log_dir);
-  if (recorded) {
-    ASSAY_CHECK(choose_goldens(options.reference_lane.substr(kGoldens.size()), config, notes));
   }
   config.exit_on_error = options.exit_on_error;
   config.silence_ms = static_cast<std::int64_t>(options.hang_timeout * 1000);

@@ -24,7 +24,7 @@ namespace assay {
 struct SealedGoldens {
   std::uint64_t cases = 0;
   std::uint64_t bytes = 0;           // of all shards
-  std::vector<std::string> damaged;  // shards of which something was left out
+  std::vector<std::string> damaged;  // shards that are damaged; what follows the damage is left out
 };
 
 // Indexes all shards of the folder and writes the header with `facts`. No writer may be at work.

@@ -412,8 +412,9 @@ void BatchRun::look_at_lane(std::size_t seat) {
   state.since_ns = std::clamp(started, std::min(state.since_ns, now), now);
 }
 
-// When the lane of this seat hangs, as the lanes tell that have finished the job in the same way.
-// Compiled and eager calls do not take alike. The first job of a lane on a GPU creates its context.
+// After this time the lane of this seat hangs, as far as other lanes have finished the job; nullopt
+// if they tell nothing. A compiled call says nothing about the time of an eager one, and the first
+// job of a lane on a GPU includes the creation of its context.
 std::optional<std::uint64_t> BatchRun::hang_ms(std::size_t seat, std::size_t job) const {
   const LaneSeat& at = seats_[seat];
   const bool is_first =

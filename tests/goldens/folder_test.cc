@@ -94,7 +94,7 @@ TEST_F(Goldens, ATornEndCostsOnlyItself) {
   EXPECT_THAT(*opened->find(2), SizeIs(0));
 }
 
-// Every byte of a shard counts: with any of them changed, its case is not read.
+// A case is not read if any byte of its shard was changed.
 TEST_F(Goldens, EveryDamagedByteShows) {
   const auto shard = write({{1, 2}});
   ASSERT_TRUE(seal_goldens(folder_, nlohmann::json::object()));
