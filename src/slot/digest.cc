@@ -22,8 +22,9 @@ double finite(double value) { return std::isfinite(value) ? value : 0; }
 }  // namespace
 
 DigestPlan::DigestPlan(DType dtype, std::uint64_t count, wire::Equality equality,
-                       std::uint64_t seed, std::string_view path)
-    : dtype_(dtype), count_(count), equality_(equality) {
+                       std::uint64_t seed, std::string_view path,
+                       std::vector<std::uint64_t> landmarks)
+    : dtype_(dtype), count_(count), equality_(equality), landmarks_(std::move(landmarks)) {
   const DTypeClass kind = info(dtype).kind;
   exact_ = equality == wire::Equality::bits || kind == DTypeClass::boolean ||
            kind == DTypeClass::integer;
@@ -38,8 +39,9 @@ bool DigestPlan::is_for(const wire::Leaf& leaf) {
              2 * (kDigestSamples + kDigestBlocks);
 }
 
-// One element at random in each of equal parts.
+// A landmark, or one element at random in each of equal parts.
 std::uint64_t DigestPlan::position(std::uint64_t sample) const {
+  if (sample < landmarks_.size()) return landmarks_[sample];
   const std::uint64_t from = count_ * sample / kDigestSamples;
   const std::uint64_t to = count_ * (sample + 1) / kDigestSamples;
   return from + mixed(key_, sample) % (to - from);

@@ -25,8 +25,10 @@ inline constexpr std::uint64_t kDigestBlocks = 32;
 // Where a digest of a tensor looks. Equal for equal arguments.
 class DigestPlan {
  public:
+  // The first samples are the `landmarks`: elements from which the judge takes the scale of the
+  // tensor and the errors of the reference. At most kDigestSamples, each below `count`.
   DigestPlan(DType dtype, std::uint64_t count, wire::Equality equality, std::uint64_t seed,
-             std::string_view path);
+             std::string_view path, std::vector<std::uint64_t> landmarks = {});
 
   // Whether such a tensor is worth a digest. Others are kept whole.
   static bool is_for(const wire::Leaf& leaf);
@@ -50,6 +52,7 @@ class DigestPlan {
   DType dtype_;
   std::uint64_t count_;
   wire::Equality equality_;
+  std::vector<std::uint64_t> landmarks_;
   bool exact_;
   std::uint64_t key_;
 };

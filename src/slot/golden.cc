@@ -179,8 +179,13 @@ Status GoldenLane::reduce(const wire::Digest& kept, wire::Leaf& recorded, wire::
   const auto damaged = [] { return fail("a golden is damaged; record this case again"); };
   if (!DigestPlan::is_for(recorded)) return damaged();
   if (test != nullptr && !have_one_shape(*test, recorded)) return {};
-  const DigestPlan plan = plan_of(recorded, seed_);
   const std::size_t size = size_of(static_cast<DType>(recorded.dtype()));
+  std::vector<std::uint64_t> landmarks;
+  if (const auto* places = kept.landmarks()) landmarks.assign(places->begin(), places->end());
+  const bool beyond = std::any_of(landmarks.begin(), landmarks.end(),
+                                  [&](std::uint64_t at) { return at >= recorded.bytes() / size; });
+  if (beyond || landmarks.size() > kDigestSamples) return damaged();
+  const DigestPlan plan = plan_of(recorded, seed_, landmarks);
   const auto samples = span_of(kept.samples());
   if (samples.size() != kDigestSamples * size) return damaged();
   ASSAY_TRY(const std::uint64_t at, arena_->reserve(plan.reduced() * size));
@@ -190,7 +195,7 @@ Status GoldenLane::reduce(const wire::Digest& kept, wire::Leaf& recorded, wire::
     const auto dtype = static_cast<DType>(test->dtype());
     const std::span<const std::byte> tensor(arena_->data() + test->offset(), test->bytes());
     const DigestPlan of_test(dtype, tensor.size() / size_of(dtype), recorded.equality(), seed_,
-                             flatbuffers::GetStringView(recorded.path()));
+                             flatbuffers::GetStringView(recorded.path()), landmarks);
     const std::vector<std::byte> found = of_test.samples(tensor);
     ASSAY_TRY(const std::uint64_t to, arena_->reserve(plan.reduced() * size_of(dtype)));
     std::byte* const elements = arena_->data() + to;

@@ -45,6 +45,7 @@ class GoldenDraft {
     std::vector<std::uint64_t> steps;  // a real number each, or two for a complex one
     std::vector<std::uint64_t> moved;  // of each element
     std::vector<double> errors;        // that a right result may have, by element
+    std::vector<std::uint64_t> landmarks;
   };
   struct Trial {
     std::string values;

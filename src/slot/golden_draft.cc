@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 
 #include "fill/fill.h"
 #include "slot/arbiter.h"
@@ -37,6 +38,43 @@ int dropped_bits(DType dtype, const std::vector<double>& results) {
   const bool narrow = std::all_of(results.begin(), results.end(),
                                   [mask](double result) { return (bits_of(result) & mask) == 0; });
   return narrow ? drop : 0;
+}
+
+bool has_long_mantissa(std::complex<double> value) {
+  const auto is_long = [](double part) {
+    return static_cast<double>(static_cast<float>(part)) != part;
+  };
+  return is_long(value.real()) || is_long(value.imag());
+}
+
+// Elements that decide what the judge takes for the scale of the tensor and for an exact result,
+// and how far it lets the other side be off because the reference is off itself.
+std::vector<std::uint64_t> landmarks_of(const BarInput& input, const ComplexValues& results) {
+  const std::vector<double> units = error_units(input);
+  const auto largest = [&](const std::function<double(std::size_t)>& value) {
+    std::size_t found = 0;
+    for (std::size_t i = 1; i < units.size(); ++i) {
+      if (value(i) > value(found)) found = i;
+    }
+    return found;
+  };
+  const auto size = [&](std::size_t i) {
+    const double magnitude = std::abs(input.truth[i]);
+    return std::isfinite(magnitude) ? magnitude : 0;
+  };
+  // How many of these units the reference is off; infinite if it is of another kind than the truth.
+  const auto off = [&](std::size_t i, double unit) {
+    const double apart = std::abs(results[i] - input.truth[i]);
+    if (apart == 0) return 0.0;
+    return std::isfinite(apart) ? apart / unit : INFINITY;
+  };
+  return {largest(size),
+          largest([&](std::size_t i) { return off(i, ulp_of(input.dtype, size(i))); }),
+          largest([&](std::size_t i) {
+            const double errors = off(i, units[i]);
+            return std::isfinite(errors) ? errors : 0;
+          }),
+          largest([&](std::size_t i) { return has_long_mantissa(input.truth[i]) ? 1 : 0; })};
 }
 
 // The error that each element of a right result may have, against this reference.
@@ -155,6 +193,7 @@ Status GoldenDraft::keep_evidence(const Ending& ending, bool gradients, Trial& t
       kept.moved.push_back(short_distance(distance));
     }
     kept.errors = allowed_errors(input, results);
+    kept.landmarks = landmarks_of(input, results);
   }
   return {};
 }
@@ -207,7 +246,7 @@ Offset<wire::Evidence> GoldenDraft::pack_evidence(FlatBufferBuilder& builder, co
   std::vector<std::uint64_t> steps = one.steps;
   std::vector<std::uint64_t> moved = one.moved;
   if (digested != nullptr) {
-    const DigestPlan plan = plan_of(*digested, seed);
+    const DigestPlan plan = plan_of(*digested, seed, one.landmarks);
     const std::size_t parts = one.complex ? 2 : 1;
     steps.clear();
     moved.clear();
@@ -229,8 +268,12 @@ Offset<wire::Digest> GoldenDraft::pack_digest(FlatBufferBuilder& builder, const 
                                               bool gradient, std::span<const std::byte> tensor,
                                               const Trial& trial,
                                               const wire::CaseSettingsT& settings) {
-  const DigestPlan plan = plan_of(leaf, settings.seed);
   const std::string path = flatbuffers::GetString(leaf.path());
+  Evidence evidence;  // stays empty where tolerances decide
+  for (const Evidence& one : trial.evidence) {
+    if (one.gradient == gradient && one.path == path) evidence = one;
+  }
+  const DigestPlan plan = plan_of(leaf, settings.seed, evidence.landmarks);
   std::vector<std::uint8_t> samples;
   for (const std::byte byte : plan.samples(tensor)) {
     samples.push_back(static_cast<std::uint8_t>(byte));
@@ -238,10 +281,7 @@ Offset<wire::Digest> GoldenDraft::pack_digest(FlatBufferBuilder& builder, const 
   std::vector<double> sums;
   std::vector<double> tolerances;
   if (!plan.exact()) {
-    std::vector<double> errors;
-    for (const Evidence& one : trial.evidence) {
-      if (one.gradient == gradient && one.path == path) errors = one.errors;
-    }
+    std::vector<double> errors = std::move(evidence.errors);
     if (errors.empty()) {
       for (const std::complex<double>& value : results_of(leaf, tensor)) {
         const double size = std::isfinite(std::abs(value)) ? std::abs(value) : 0;
@@ -252,10 +292,11 @@ Offset<wire::Digest> GoldenDraft::pack_digest(FlatBufferBuilder& builder, const 
     tolerances = plan.tolerances(errors);
   }
   const auto path_offset = builder.CreateString(path);
+  const auto landmarks = builder.CreateVector(evidence.landmarks);
   const auto sample_bytes = builder.CreateVector(samples);
   const auto sum_vector = builder.CreateVector(sums);
   const auto tolerance_vector = builder.CreateVector(tolerances);
-  return wire::CreateDigest(builder, gradient, path_offset, sample_bytes, sum_vector,
+  return wire::CreateDigest(builder, gradient, path_offset, landmarks, sample_bytes, sum_vector,
                             tolerance_vector, plan.exact() ? checksum(tensor) : 0);
 }
 

@@ -136,10 +136,11 @@ const wire::Leaf* leaf_at(const GoldenLeaves* leaves, std::string_view path) {
   return nullptr;
 }
 
-DigestPlan plan_of(const wire::Leaf& leaf, std::uint64_t seed) {
+DigestPlan plan_of(const wire::Leaf& leaf, std::uint64_t seed,
+                   std::vector<std::uint64_t> landmarks) {
   const auto dtype = static_cast<DType>(leaf.dtype());
-  return {dtype, leaf.bytes() / size_of(dtype), leaf.equality(), seed,
-          flatbuffers::GetStringView(leaf.path())};
+  return {dtype, leaf.bytes() / size_of(dtype),           leaf.equality(),
+          seed,  flatbuffers::GetStringView(leaf.path()), std::move(landmarks)};
 }
 
 }  // namespace assay

@@ -49,7 +49,8 @@ bool is_among(const GoldenLeaves* leaves, const wire::Leaf* leaf);
 const wire::Leaf* leaf_at(const GoldenLeaves* leaves, std::string_view path);
 // Whether the error bar decides about the leaf.
 bool needs_truth(const wire::Leaf& leaf);
-DigestPlan plan_of(const wire::Leaf& leaf, std::uint64_t seed);
+DigestPlan plan_of(const wire::Leaf& leaf, std::uint64_t seed,
+                   std::vector<std::uint64_t> landmarks = {});
 
 // Results of a leaf, in the form that its equality compares.
 ComplexValues results_of(const wire::Leaf& leaf, std::span<const std::byte> bytes);
