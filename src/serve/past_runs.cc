@@ -58,6 +58,7 @@ void put_history(const std::vector<RunTotals>& others, const RunTotals& own, nlo
     list.push_back({{"name", run->name},
                     {"build", build_of(*run)},
                     {"last_ms", run->last_ms},
+                    {"duration_ms", run->duration_ms},
                     {"sampled", run->sampled},
                     {"outcomes", run->outcomes}});
   }

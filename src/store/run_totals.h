@@ -16,10 +16,11 @@ struct RunTotals {
   std::map<std::string, std::string> properties;
   std::map<std::string, std::uint64_t> outcomes;  // cases by the outcome's name
   std::int64_t last_ms = 0;                       // when the last case finished, since 1970
-  std::set<std::string> faults;                   // their digests; empty if `sampled`
-  bool sampled = false;                           // `outcomes` are estimates from a sample
+  std::int64_t duration_ms = 0;  // from the first case to the last, to the minute; 0: unknown
+  std::set<std::string> faults;  // their digests; empty if `sampled`
+  bool sampled = false;          // `outcomes` are estimates from a sample
 
-  // Sets `outcomes`, `faults` and `last_ms` (to the minute) from a run's sums.
+  // Sets `outcomes`, `faults`, `last_ms` (to the minute) and `duration_ms` from a run's sums.
   void count(const Tally& tally);
 };
 

@@ -96,8 +96,14 @@ def test_task_which_model_lost_its_export_and_why(folder, page):
     opened(page, folder / "assay-chain" / "night" / "index.html")
     [row] = [r for r in page.locator("tr.item").all() if r.locator("td").all_inner_texts()[2] == "✕"]
     assert "broken" in row.inner_text() and "can't open file" in row.inner_text()  # without a click
+    assert "export: exit code 2: …/python" in row.inner_text()
     row.get_by_role("button").click()
     assert "gone.py': [Errno 2] No such file" in page.locator(".detail table").inner_text()
+    head, first = (page.locator(f".detail {part} tr").first.bounding_box() for part in ("thead", "tbody"))
+    assert head["y"] + head["height"] <= first["y"] + 1  # the head of the inner table covers no row
+    page.get_by_role("link", name="Failures").click()
+    page.locator("td a", has_text="broken").click()  # a failure leads to its model
+    assert page.locator(".detail table").count() == 1
 
 
 def test_a_run_stands_beside_its_goldens(folder, page):
@@ -115,8 +121,9 @@ def test_a_run_stands_beside_its_goldens(folder, page):
     page.get_by_role("link", name="Curves").click()
     assert "golden" in view.locator(".legend").inner_text()
     speed = page.locator("figure", has_text="Samples per second")
-    speed.locator(".band").wait_for()
-    assert speed.locator(".base").count() == 1
+    speed.locator("svg .band").wait_for()
+    assert "Tolerance" in speed.locator(".legend").inner_text()
+    assert speed.locator("svg .base").count() == 1
     assert not page.problems
 
 

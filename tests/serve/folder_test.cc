@@ -191,6 +191,7 @@ TEST(AFolder, HasTheTotalsOfItsRun) {
   const auto by_sums = StoredRun::must(totals_of_folder(folder.path()));
   EXPECT_EQ(by_sums.outcomes, ended);
   EXPECT_EQ(by_sums.last_ms / kMinuteMs, 1'006 / kMinuteMs);
+  EXPECT_EQ(by_sums.duration_ms, kMinuteMs);  // six cases within one minute
 }
 
 TEST(AFolder, IsOnlyRead) {

@@ -131,6 +131,16 @@ def test_the_verdict_is_the_first_line(run, page):
         ["▲ paddle.fake.raises", "▲ new", "this run"],
         ["● paddle.fake.wrong", "● known", "run"],
     ]
+    # How long it took stands beside the past run's.
+    assert page.evaluate("run.runs.map(r => r.duration_ms % 60000)") == [0, 0]
+    page.evaluate(
+        "put({...run, runs: run.runs.map(r => r.name === 'run' ? {...r, duration_ms: 7200000} : r)})"
+    )
+    assert "was 2 h 0 min" in page.locator(".tiles").inner_text()
+    view(page, "history")
+    durations = [row.split("\t")[5] for row in page.locator("main tbody tr").all_inner_texts()]
+    assert durations[1] == "2 h 0 min" and durations[0].endswith(" min")
+    view(page, "findings")
     gone = {"api": "paddle.fake.gone", "digest": "d", "cases": 1, "outcome": "crash", "where": "", "how": ""}
     page.evaluate("gone => put({...run, against: {...run.against, fixed: [gone]}})", gone)
     assert verdict(page)[2] == "✓ 1 fixed"

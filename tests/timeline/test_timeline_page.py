@@ -154,7 +154,8 @@ def test_task_which_rank_makes_others_wait(two):
     with chromium_page() as page:
         page.goto((two / "one.html").as_uri())
         answer = page.locator(".answers li", has_text="Others wait")
-        assert "for rank 2" in answer.inner_text()  # without a click
+        assert "each for rank 2" in answer.inner_text()  # without a click
+        assert "15.0% of their time" in answer.inner_text()  # 150 µs of each step of 1,000 µs
         answer.get_by_role("link", name="Show").click()  # one click: a collective with its parts on all ranks
         page.locator(".sums", has_text="rank 2 came last, others waited up to 150 µs").wait_for()
         assert page.evaluate("partsOf(D.rows, Number(state.get('call').split('.')[1])).length") == 4
@@ -165,6 +166,62 @@ def test_task_which_rank_makes_others_wait(two):
         assert sorted(lanes) == [f"rank {rank} · GPU {rank}" for rank in (0, 1, 3)]
         # Each of the five all-reduces waits for 150 µs.
         assert [s for s in lanes["rank 0 · GPU 0"][1::4]] == [150_000] * 5
+        assert not page.problems
+
+
+# Where the drawing has the part of collective 0 that rank 0 has, in pixels of its canvas.
+PLACE = """() => {
+  const [row, i] = partsOf(D.rows, 0).find(([r]) => r.rank === 0), width = drawing().clientWidth;
+  const time = (row.begin[i] + row.end[i]) / 2;
+  return {x: left() + (time - view.from) / (view.to - view.from) * (width - left()), y: row.y + row.high / 2};
+}"""
+# The ranks around whose part of the selected collective a frame is drawn.
+FRAMED = """() => {
+  const [run, call] = state.get('call').split('.').map(Number), g = drawing().getContext('2d');
+  const X = ns => left() + (ns - view.from) / (view.to - view.from) * (drawing().clientWidth - left());
+  const dark = ([r, g, b]) => r + g + b < 150;  // the frame has the colour of text, the part is red
+  const framed = ([row, i]) => [X(row.begin[i]), X(row.end[i])].every(x =>
+    dark(g.getImageData(Math.floor(x), row.y + 10, 1, 1).data));
+  return partsOf(D.runs[run].rows, call).filter(framed).map(([row]) => row.rank);
+}"""
+
+
+def selected(page):
+    """The selected collective and the ranks that show it, after the next drawing."""
+    page.evaluate("new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+    return page.evaluate("state.get('call')"), page.evaluate(FRAMED)
+
+
+def test_a_collective_is_shown_on_all_ranks(two):
+    """By a click, by the keyboard and by its address."""
+    with chromium_page() as page:
+        page.goto((two / "one.html").as_uri())
+        page.locator("canvas").first.wait_for()
+        page.evaluate("window.drawing = () => document.querySelectorAll('.drawing canvas')[1]")
+        page.locator(".drawing canvas").last.click(position=page.evaluate(PLACE))
+        assert selected(page) == ("0.0", [0, 1, 2, 3])
+        assert "rank 2 came last" in page.locator(".sums").inner_text()
+        page.keyboard.press("c")
+        assert selected(page) == ("0.1", [0, 1, 2, 3])
+        page.keyboard.press("Shift+C")
+        page.keyboard.press("Shift+C")
+        assert selected(page)[0] == "0.4"  # the last of five
+        page.keyboard.press("c")
+        assert selected(page) == ("0.0", [0, 1, 2, 3])
+        # A click beside it selects nothing.
+        page.locator(".drawing canvas").last.click(position={"x": 8, "y": 60})
+        assert page.evaluate("state.get('call')") == ""
+        # Zoomed in to where it is not, the key leads to it.
+        page.goto((two / "one.html").as_uri() + "#from=3000000&to=3100000")
+        page.reload()
+        page.locator(".drawing").focus()
+        page.keyboard.press("c")
+        page.evaluate("window.drawing = () => document.querySelectorAll('.drawing canvas')[1]")
+        assert selected(page) == ("0.0", [0, 1, 2, 3])
+        address = page.url
+        page.goto("about:blank")
+        page.goto(address)
+        page.locator(".sums", has_text="rank 2 came last").wait_for()
         assert not page.problems
 
 

@@ -1,6 +1,6 @@
 // The page of one chain (its stages and curves), or of a campaign (models × stages).
 import { at, chips, clock, code, duration, el, empty, facts, fill, header, inside, mark, number, percent, search,
-  state, t, views } from './kit.js';
+  signed, state, t, views } from './kit.js';
 import { Table, listed, plainTable } from './table.js';
 import { lines } from './charts.js';
 
@@ -16,6 +16,13 @@ const kindOf = s => ({ passed: 'pass', unfinished: 'accent', running: 'accent', 
   not_run: 'none' }[s] || 'fail');
 const stateMark = s => mark(kindOf(s), t(s === 'unfinished' ? 'running' : s));
 const shortName = s => s.name.split('/').at(-1);
+// A stage's own name, then the path before it where there is room.
+const stageName = s => el('span', { title: s.name }, shortName(s), el('span', { class: 'soft wide' },
+  `  ${s.name.slice(0, -shortName(s).length - 1)}`));
+// A message without the folders of its paths, for a cell; the cell's title has all of it.
+const brief = text => text.replace(/^\S+\/(\S+) failed: /, '$1: ')
+  .replace(/(?<=^|[\s'"(])[.\w-]*(\/[^\s/:'"]+)+\/(?=[^\s/:'"])/g, '…/');
+const reason = text => el('span', { title: text }, brief(text));
 const count = (list, wanted) => list.filter(wanted).length;
 
 // ---- one chain ----
@@ -29,11 +36,12 @@ function curves(stage) {
     const before = stage.before?.[name], known = (before || []).filter(Number.isFinite);
     const golden = (chain.golden?.metrics || []).find(m => m.metric === `${stage.name}: ${name}`);
     const speed = ['ips', 'batch_cost'].includes(name) && known.length > 2;
-    const band = golden && !/loss/.test(name) ? [golden.golden - golden.tolerance, golden.golden + golden.tolerance]
-      : speed && [known.reduce((a, b) => Math.min(a, b)), known.reduce((a, b) => Math.max(a, b))];
+    const band = golden && !/loss/.test(name) ? [golden.golden - golden.tolerance, golden.golden + golden.tolerance,
+      t('Tolerance')] : speed && [known.reduce((a, b) => Math.min(a, b)), known.reduce((a, b) => Math.max(a, b)),
+        t('range before')];
     return lines({ title: `${t(title)} · ${shortName(stage)}`, zero: !NOT_FROM_ZERO.includes(name)
       && !/loss/.test(name), x: { label: t('reading') }, y: {}, band: band || undefined,
-      base: golden && !/loss/.test(name) ? golden.golden : undefined,
+      base: golden && !/loss/.test(name) ? [golden.golden, t('golden')] : undefined,
       series: [golden?.values?.length > 1 && { name: t('golden'), kind: 'flaky', points: points(golden.values) },
         ...(before ? [{ name: t('last run that passed'), kind: 'known', points: points(before) }] : []),
         { name: t('this run'), kind: 'accent', points: points(stage.readings[name]) }].filter(Boolean) });
@@ -63,6 +71,7 @@ function oneChain() {
     failed = chain.stages.filter(s => kindOf(s.state) === 'fail');
   const passed = count(chain.stages, s => s.state === 'passed'), memory = chain.stages.reduce((m, s) => Math.max(m,
     s.rss_mb), 0), now = chain.stages.find(s => s.state === 'unfinished');
+  const comparable = passed > 0 && chain.stages.every(s => s.state === 'passed' && s.seconds_before > 0);
   const over = seconds > chain.budget, worse = count(chain.golden?.metrics || [],
     m => ['regression', 'missing'].includes(m.state));
   header({ where: `assay · ${chain.model} · ${chain.mode}`,
@@ -72,7 +81,8 @@ function oneChain() {
       !chain.stages.length && mark('none', t('No stage has run')), live && now && mark('accent', shortName(now))],
     line: [chain.file, clock(Date.parse(chain.started)), live ? t('not finished') : t('exit code {}', chain.exit_code),
       chain.before && t('compared with the run of {}', clock(Date.parse(chain.before)))].filter(Boolean).join(' · '),
-    numbers: [[t('Time'), duration(seconds)], [t('Of the budget'), el('span', { class: over && 'fail' },
+    numbers: [[t('Time'), duration(seconds), comparable && t('was {}',
+      duration(chain.stages.reduce((n, s) => n + s.seconds_before, 0)))], [t('Of the budget'), el('span', { class: over && 'fail' },
       percent(seconds, chain.budget)), over ? t('over budget') : t('of {}', duration(chain.budget))],
       memory > 0 && [t('Peak memory'), `${number(Math.round(memory))} MB`]] });
   const drawn = chain.stages.filter(s => curves(s).length);
@@ -83,12 +93,11 @@ function oneChain() {
     return fill(at('main'), el('div', { class: 'split' }, drawn.flatMap(curves)));
   }
   if (view === 'goldens') return goldens();
-  const change = s => (s.seconds_before > 0 && s.seconds > 0
-    ? `${s.seconds >= s.seconds_before ? '+' : '−'}${Math.abs(100 * (s.seconds / s.seconds_before - 1)).toFixed(0)}%` : '');
+  const change = s => (s.seconds_before > 0 && s.state === 'passed'
+    ? `${signed(100 * (s.seconds / s.seconds_before - 1), 0)}%` : '');
   const columns = [{ key: 'name', title: t('Stage'), value: s => s.name, cell: s => el('span', null,
-    mark(kindOf(s.state)), ' ', shortName(s), el('span', { class: 'soft wide' },
-    `  ${s.name.slice(0, -shortName(s).length - 1)}`), el('span', { class: 'under' },
-    `${t(s.state)} · ${duration(s.seconds)}`)) },
+    mark(kindOf(s.state)), ' ', stageName(s), el('span', { class: 'under' },
+    `${t(s.state === 'unfinished' ? 'running' : s.state)} · ${duration(s.seconds)}`)) },
     { key: 'state', title: t('State'), wide: true, width: '136px', value: s => s.state, cell: s => stateMark(s.state) },
     { key: 'seconds', title: t('Seconds'), number: true, wide: true, width: '96px', value: s => s.seconds,
       cell: s => s.seconds.toFixed(1) },
@@ -96,7 +105,7 @@ function oneChain() {
       value: s => s.seconds / (s.seconds_before || Infinity), cell: change },
     { key: 'memory', title: 'MB', number: true, wide: true, width: '88px', value: s => s.rss_mb,
       cell: s => (s.rss_mb > 0 ? number(Math.round(s.rss_mb)) : '') },
-    { key: 'detail', title: t('Detail'), wide: true, width: '36%', cell: s => s.detail }].filter(Boolean);
+    { key: 'detail', title: t('Detail'), wide: true, width: '36%', cell: s => reason(s.detail) }].filter(Boolean);
   const wanted = state.get('state'), states = [...new Set(chain.stages.map(s => s.state))];
   listed({ filters: [chips('state', states.length > 1
     ? states.map(s => [s, stateMark(s), ` ${count(chain.stages, x => x.state === s)}`]) : [])],
@@ -133,11 +142,10 @@ function cell(model, kind) {
 }
 
 function openModel(model) {
-  const page = model.log.replace(/[^/]*$/, '');
-  return [model.detail && el('p', { class: 'fail' }, model.detail),
-    ...chain.failures.filter(f => f.model === model.model).map(f => el('p', null, mark(f.known ? 'known' : 'new',
-      f.known ? t('known') : t('new')), ` ${[f.stage, f.state, f.detail, f.reason].filter(Boolean).join(' · ')}`)),
-    plainTable([t('Stage'), t('State'), t('Seconds'), t('Detail')], model.stages.map(s => [s.name, stateMark(s.state),
+  const page = model.log.replace(/[^/]*$/, ''), failures = chain.failures.filter(f => f.model === model.model);
+  return [model.detail && !failures.length && el('p', { class: 'fail' }, model.detail), ...failures.map(f => el('p', null, mark(f.known ? 'known' : 'new',
+      f.known ? t('known') : t('new')), ` ${[shortName({ name: f.stage }), f.state, f.detail, f.reason].filter(Boolean).join(' · ')}`)),
+    plainTable([t('Stage'), t('State'), t('Seconds'), t('Detail')], model.stages.map(s => [stageName(s), stateMark(s.state),
       s.seconds.toFixed(1), s.detail]), [2]),
     facts([[t('Log'), el('a', { href: encodeURI(model.log) }, model.log)],
       [t('Folder'), el('a', { href: encodeURI(page) || '.' }, page || '.')], model.host && [t('Host'), model.host],
@@ -160,26 +168,28 @@ function campaign() {
   const wanted = state.get('q').toLowerCase(), only = state.get('state');
   if (view === 'failures') {
     Table.shown = null;
-    const rows = [...fresh.map(f => ['new', f]), ...chain.failures.filter(f => f.known).map(f => ['known', f]),
+    const reasons = chain.failures.some(f => f.reason), rows = [...fresh.map(f => ['new', f]), ...chain.failures.filter(f => f.known).map(f => ['known', f]),
       ...chain.fixed.map(f => ['fixed', f])];
-    return fill(at('main'), rows.length ? plainTable([t('State'), t('Model'), t('Stage'), t('How'), t('Reason')],
-      rows.map(([k, f]) => [mark(k === 'fixed' ? 'pass' : k, t(k)), f.model, f.stage,
-      [f.state, f.detail].filter(Boolean).join(': '), f.reason]))
+    return fill(at('main'), rows.length ? plainTable([t('State'), t('Model'), t('Stage'), t('How'), ...(reasons
+      ? [t('Known because')] : [])], rows.map(([k, f]) => [mark(k === 'fixed' ? 'pass' : k, t(k)), el('a',
+      { href: `#open=${encodeURIComponent(f.model)}` }, f.model), f.stage, [f.state, f.detail].filter(Boolean).join(': '),
+      ...(reasons ? [f.reason] : [])]))
       : empty(t('No failure'), ''));
   }
   const columns = [{ key: 'model', title: t('Model'), value: m => m.model, cell: m => el('span', null,
     mark(kindOf(m.state)), ' ', m.model, el('span', { class: 'under' },
-    [m.state, m.detail].filter(Boolean).join(' · '))) },
+    [t(m.state), brief(m.detail)].filter(Boolean).join(' · '))) },
     ...chain.kinds.map(k => ({ key: `kind ${k}`, title: k, wide: true, width: '80px', cell: m => cell(m, k) })),
-    { key: 'why', title: t('Reason'), wide: true, width: '32%', value: m => m.detail, cell: m => m.detail },
+    { key: 'why', title: t('Reason'), wide: true, width: '40%', value: m => m.detail, cell: m => reason(m.detail) },
     { key: 'seconds', title: t('Seconds'), number: true, wide: true, width: '88px', value: m => m.seconds,
       cell: m => m.seconds.toFixed(1) }];
   const rows = chain.models.filter(m => (!wanted || `${m.model} ${m.detail} ${m.host}`.toLowerCase().includes(wanted))
     && (!only || m.state === only));
   const states = [...new Set(chain.models.map(m => m.state))];
   listed({ filters: [search('q', t('model')), chips('state', states.length > 1
-    ? states.map(s => [s, stateMark(s), ` ${number(count(chain.models, m => m.state === s))}`]) : [])],
-    rows: [...rows.filter(m => m.state !== 'passed'), ...rows.filter(m => m.state === 'passed')], key: 'models',
+    ? states.map(s => [s, stateMark(s), ` ${number(count(chain.models, m => m.state === s))}`]) : []),
+    chain.models.some(m => m.stages.some(s => kindOf(s.state) === 'none')) && el('span', { class: 'small' },
+      mark('none', t('blocked or not run')))], rows: [...rows.filter(m => m.state !== 'passed'), ...rows.filter(m => m.state === 'passed')], key: 'models',
     make: () => new Table({ label: t('Models by stage'), columns, id: m => m.model, open: openModel }) });
 }
 

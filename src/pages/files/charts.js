@@ -65,7 +65,8 @@ function axes(picture, width, height, x, y) {
       svg('text', { x: LEFT - 8, y: Y(v) + 4, 'text-anchor': 'end' }, (y.format || short)(v)));
   }
   const count = Math.max(2, Math.floor(width / 120));
-  const marks = x.ticks || (x.time ? timeTicks(x.low, x.high, count) : ticks(x.low, x.high, count));
+  const marks = x.ticks || (x.time ? timeTicks(x.low, x.high, count) : ticks(x.low, x.high, count)
+    .filter(Number.isInteger));
   for (const v of marks) {
     picture.append(svg('line', { class: 'axis', x1: X(v), x2: X(v), y1: height - BOTTOM, y2: height - BOTTOM + 4 }),
       svg('text', { x: X(v), y: height - BOTTOM + 18, 'text-anchor': X(v) > width - 40 ? 'end' : 'middle' },
@@ -76,12 +77,12 @@ function axes(picture, width, height, x, y) {
   return [X, Y];
 }
 
-// Lines. series: [{name, kind, points: [[x, y], …]}]; band: [low, high]; base: a value drawn as a dashed line.
+// Lines. series: [{name, kind, points: [[x, y], …]}]; band: [low, high, name]; base: [value, name] of a dashed line.
 // zero: the axis begins at 0; otherwise around the values.
 export function lines({ title, series, x, y, zero = true, band, base, dots }) {
   const finite = series.flatMap(s => s.points).filter(p => Number.isFinite(p[1]));
   if (!finite.length) return null;
-  const values = finite.map(p => p[1]).concat(band || [], base === undefined ? [] : [base]);
+  const values = finite.map(p => p[1]).concat(band?.slice(0, 2) || [], base?.slice(0, 1) || []);
   const lowest = values.reduce((a, b) => Math.min(a, b)), highest = values.reduce((a, b) => Math.max(a, b));
   const pad = (highest - lowest || Math.abs(highest) || 1) * 0.08;
   const vertical = { ...y, low: zero ? Math.min(0, lowest) : lowest < 0 ? lowest - pad : Math.max(0, lowest - pad),
@@ -93,12 +94,12 @@ export function lines({ title, series, x, y, zero = true, band, base, dots }) {
     ? 60000 : 1; }
   const height = 200, format = y?.format || short;
   const describe = `${typeof title === 'string' ? title : ''}: ${format(lowest)} – ${format(highest)}, ${finite.length}`;
-  return figure(title, series.map(s => [s.name, s.kind]), height, describe, (picture, width) => {
+  const legend = [...series.map(s => [s.name, s.kind]), band && [band[2], 'band'], base && [base[1], 'base']].filter(Boolean);
+  return figure(title, legend, height, describe, (picture, width) => {
     const [X, Y] = axes(picture, width, height, horizontal, vertical);
     if (band) picture.append(svg('rect', { class: 'band', x: LEFT, width: width - LEFT - RIGHT, y: Y(band[1]),
       height: Math.max(1, Y(band[0]) - Y(band[1])) }));
-    if (base !== undefined) picture.append(svg('line', { class: 'base', x1: LEFT, x2: width - RIGHT, y1: Y(base),
-      y2: Y(base) }));
+    if (base) picture.append(svg('line', { class: 'base', x1: LEFT, x2: width - RIGHT, y1: Y(base[0]), y2: Y(base[0]) }));
     for (const one of series) {
       let path = '', pen = 'M';
       for (const [px, py] of one.points) {
@@ -193,3 +194,14 @@ export function heat(heads, rows, format) {
     el('tbody', null, rows.map(([names, cells]) => el('tr', null, el('th', { scope: 'row' }, names[0]),
       names.slice(1, lead).map(n => el('td', null, n)), cells.map(cell))))));
 }
+
+// A canvas as wide as its parent, in pixels of the screen: what draws on it, and the width. `ink`: a colour of the page.
+export function scaled(canvas, height) {
+  const ratio = devicePixelRatio || 1, width = canvas.parentNode.clientWidth, g = canvas.getContext('2d');
+  canvas.width = width * ratio; canvas.height = height * ratio;
+  canvas.style.width = `${width}px`; canvas.style.height = `${height}px`;
+  g.scale(ratio, ratio);
+  g.font = '12px system-ui, sans-serif';
+  return [g, width];
+}
+export const ink = name => getComputedStyle(document.documentElement).getPropertyValue(name);

@@ -36,6 +36,15 @@ export function duration(seconds) {
 export const clock = ms => (ms > 0 ? new Date(ms).toLocaleString(chinese ? 'zh-CN' : 'en-GB',
   { year: 'numeric', month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' }).replaceAll(' ', '\u00a0') : '');
 export const percent = (part, all) => (all ? `${(Math.floor(10000 * part / all) / 100).toFixed(2)}%` : '–');
+// Nanoseconds with a unit.
+export function span(ns, digits = 4) {
+  const [by, unit] = ns >= 1e9 ? [1e9, 's'] : ns >= 1e6 ? [1e6, 'ms'] : ns >= 1e3 ? [1e3, 'µs'] : [1, 'ns'];
+  return ns ? `${number(+(ns / by).toPrecision(digits))} ${unit}` : '0';
+}
+export const share = (part, all) => (all > 0 ? `${(100 * part / all).toFixed(1)}%` : '–');
+export const median = list => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)] || 0;
+export const signed = (value, digits) => { const text = Math.abs(value).toFixed(digits);
+  return `${Number(text) ? (value < 0 ? '−' : '+') : ''}${text}`; };
 export const shellWord = text => (/^[\w\-+./:=@%,]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
 // A meaning has a class, for its colour, and a symbol, so that colour alone says nothing.
@@ -81,11 +90,12 @@ async function copy(text) {
 export const copyButton = (text, label = t('Copy')) =>
   el('button', { class: 'plain', type: 'button', click: event => { event.stopPropagation(); copy(text); } }, label);
 
-// A text in monospace with a button that copies it. Lines that match `error` stand out.
+// A text in monospace with a button that copies it. Lines that match `error` stand out. One without a title keeps its lines on a phone too.
 export function code(title, text, error) {
-  const lines = error ? text.split('\n').flatMap(l => [error.test(l) ? el('mark', null, l) : l, '\n']) : [text];
+  const lines = error ? text.split('\n').flatMap(l => [error.test(l) ? el('mark', null, l) : l, '\n'])
+    : text?.split(/(--[\w-]+)/).map((part, i) => (i % 2 ? el('span', { class: 'mark' }, part) : part));  // an option is one word
   return text ? el('div', null, title && el('h2', { class: 'minor' }, title),
-    el('div', { class: 'code' }, el('pre', { tabindex: '0', 'aria-label': title || t('Code') }, lines),
+    el('div', { class: `code ${title && 'wrap'}` }, el('pre', { tabindex: '0', 'aria-label': title || t('Code') }, lines),
       copyButton(text))) : null;
 }
 

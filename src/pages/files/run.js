@@ -41,7 +41,8 @@ const laneText = (p, role) => {
 function verdict() {
   const of = by(run.outcomes), against = run.against, words = [];
   const say = (kind, count, word) => words.push(mark(count ? kind : `${kind} soft`, `${number(count)} ${t(word)}`));
-  if (run.unfinished) words.push(mark('accent', `${Math.floor(100 * (1 - run.unfinished / run.planned))}%`));
+  if (run.unfinished) words.push(mark('accent', t('{}% finished', Math.floor(100 * (1
+    - run.unfinished / run.planned)))));
   if (against) {
     const slow = (against.rows || []).filter(r => r.speed === 'slow').length;
     say('new', against.new.length, 'new');
@@ -64,6 +65,7 @@ function head() {
   const live = run.rate !== undefined || run.reading, open = at('head').querySelector('details')?.open;
   const share = run.planned ? done / run.planned : 0, span = run.history || [];
   const minutes = span.length && span.at(-1)[0] - span[0][0] + 60000;
+  const before = run.against && (run.runs || []).find(r => r.name === run.against.past.split('/').at(-1));
   const builds = ['test', 'reference'].map(role => laneText(p, role)).filter(Boolean);
   const progress = [t('{} of {} cases', number(done),
     number(run.planned)) + ` (${(Math.floor(1000 * share) / 10).toFixed(1)}%)`,
@@ -82,9 +84,11 @@ function head() {
       'aria-valuemin': 0, 'aria-valuemax': 100, 'aria-label': t('Progress') }, bar),
       el('p', { id: 'progress' }, progress.join(' · '))],
     numbers: [[t('Pass rate'), percent(of.good, of.judged), of.judged > 0 && t('of {} judged', number(of.judged))],
-      run.against && [t('Failed cases'), number(of.failed)], [t('Not judged'), number(of.without)],
+      run.against && [t('Failed cases'), number(of.failed), of.failed > 0 && t('in {}', plural(run.findings.length,
+        'finding'))], [t('Not judged'), number(of.without)],
       [t('APIs'), number((run.apis || []).length)],
-      minutes && [t('Duration'), duration(minutes / 1000)]],
+      minutes && [t('Duration'), duration(minutes / 1000), before?.duration_ms > 0
+        && t('was {}', duration(before.duration_ms / 1000))]],
     below: el('details', { open }, el('summary', null, t('Settings and machine')),
       facts([...settings, ...Object.entries(p).filter(([, v]) => v !== '')])) });
   if (run.trouble) trouble(run.trouble);
@@ -106,11 +110,11 @@ function findingColumns() {
   return [
     { key: 'api', title: 'API', width: '32%', value: f => f.api, cell: f => el('span', null,
       mark(run.against ? STATE_KIND[stateOf(f)] : 'fail'), ' ', f.api,
-      el('span', { class: 'under' }, `${phrase(f)} · ${number(f.cases)}`)) },
+      el('span', { class: 'under' }, `${plural(f.cases, 'case')} · ${phrase(f)}`)) },
     { key: 'how', title: t('How it fails'), wide: true, value: phrase, cell: phrase },
     { key: 'cases', title: t('Cases'), number: true, width: '88px', wide: true, value: f => f.cases,
       cell: f => number(f.cases) },
-    { key: 'dtypes', title: t('dtypes'), width: '18%', wide: true, cell: f => (f.dtypes || []).join(', ') },
+    { key: 'dtypes', title: el('span', { title: t('dtypes of the wrong results') }, t('dtypes')), width: '18%', wide: true, cell: f => (f.dtypes || []).join(', ') },
     compared,
     { key: 'since', title: t('Since'), width: '128px', wide: true, value: f => f.since?.last_ms || 0, cell: sinceText },
   ].filter(Boolean);
@@ -139,13 +143,13 @@ function values(element) {
 const rerun = text => run.rerun.replace('--api_config=@', () => `--api_config=${shellWord(text)}`);
 
 function openFinding(f) {
-  const notes = [f.values?.length && [t('Value regimes'), f.values.join(', ')], f.dtypes?.length && [t('dtypes'),
-    f.dtypes.join(', ')],
+  const notes = [f.values?.length && [t('Value regimes'), f.values.join(', ')], f.dtypes?.length && [t(f.where
+    ? 'dtypes of the wrong results' : 'dtypes'), f.dtypes.join(', ')],
     f.why && [t('Grown'), f.why], f.reason && [t('Known because'), f.reason], f.owner && [t('Owner'), f.owner],
     f.upstream && [t('Reported'), /^https:\/\//.test(f.upstream)
       ? el('a', { href: f.upstream, rel: 'noopener noreferrer' }, f.upstream) : f.upstream],
     f.last_ms > 0 && [t('Last seen'), clock(f.last_ms)], [t('Finding'), f.digest],
-    f.id && [t('Case'), f.id]].filter(Boolean);
+    f.id && [t('Case id'), f.id]].filter(Boolean);
   const more = el('div'), script = got => fill(more, code(t('Script without assay'), got.script),
     !got.script && run.finding && f.outcome !== 'invalid' && f.id && code(t('Write its script'),
       `${run.finding} ${f.digest} --script=finding.py`),
@@ -213,8 +217,8 @@ function cases() {
     notes && el('span', { class: 'soft' }, notes)], rows, key: 'cases', make: () => new Table({
     label: t('Cases'), id: row => get(row, 'id') || get(row, 'lane'), none: run.listed ? null : NO_FINDING(),
     columns: [{ key: 'case', title: t('Case'), value: row => get(row, 'text'), cell: row => el('span', null,
-      el('code', null, get(row, 'text')), el('span', { class: 'under' },
-      [get(row, 'outcome'), get(row, 'message')].filter(Boolean).join(' · '))) },
+      el('code', null, get(row, 'text')), el('span', { class: 'under' }, mark(kindOf(get(row, 'outcome')),
+      get(row, 'outcome')), get(row, 'message') && ` · ${get(row, 'message')}`)) },
       { key: 'outcome', title: t('Outcome'), width: '152px', wide: true, value: row => get(row, 'outcome'),
         cell: row => mark(get(row, 'flags') && kindOf(get(row, 'outcome')) !== 'fail'
         ? 'flaky' : kindOf(get(row, 'outcome')), get(row, 'outcome')) },
@@ -284,7 +288,7 @@ function times() {
   const rows = run.apis.map(a => ({ name: a.api, cases: by(a.outcomes).all, stage_ms: a.stage_ms }));
   const costly = rows.filter(r => cost(r) > 0).sort((a, b) => cost(b) - cost(a));
   const cells = r => [[r.name, number(r.cases), seconds(cost(r))], r.stage_ms];
-  const ms = v => (v ? v.toFixed(v < 10 ? 3 : 1) : '·'), heads = what => [what, t('cases'), t('seconds'),
+  const ms = v => (v ? v < 1000 ? v.toFixed(v < 10 ? 3 : 1) : number(Math.round(v)) : '·'), heads = what => [what, t('cases'), t('seconds'),
     ...run.stages.map(s => t(s))];
   if (run.times) {
     const both = run.times.rows.some(r => r.reference);
@@ -344,7 +348,7 @@ function unjudged() {
 function past() {
   const own = by(run.outcomes).all, series = run.runs.filter(r => r.name === run.name || (by(r.outcomes).all > own / 2
     && by(r.outcomes).all < own * 2));
-  const points = value => series.map((r, i) => [i, value(by(r.outcomes)), `${r.name}\n${clock(r.last_ms)}`]),
+  const points = value => series.map((r, i) => [i, value(by(r.outcomes), r), `${r.name}\n${clock(r.last_ms)}`]),
     shown = series.length > 1;
   const axis = { label: t('run, oldest first'), ticks: series.map((_, i) => i).filter(i => series.length < 12
     || i % Math.ceil(series.length / 12) === 0), format: i => series[i].name.slice(-12) };
@@ -352,14 +356,17 @@ function past() {
     series: [{ name: t('failed'), kind: 'fail', points: points(o => o.failed) }] }),
     lines({ title: t('Pass rate by run, of the judged cases'), x: axis, y: { format: v => `${v.toFixed(2)}%` },
       zero: false, dots: true, series: [{ name: t('Pass rate'), kind: 'pass',
-      points: points(o => 100 * o.good / (o.judged || 1)) }] })),
+      points: points(o => 100 * o.good / (o.judged || 1)) }] }),
+    lines({ title: t('Duration by run, minutes'), x: axis, y: {}, dots: true, series: [{ name: t('Duration'),
+      kind: 'accent', points: points((_, r) => r.duration_ms / 60000 || NaN) }] })),
   el('h2', null, t('Runs')), el('p', { class: 'soft' },
     t('Runs beside this one with the same mode, lanes and device. The charts leave out runs with less than half or more than twice as many cases.')),
-  plainTable([t('Run'), t('Last result'), t('Passed'), t('Failed'), t('Cases'), t('Build')],
+  plainTable([t('Run'), t('Last result'), t('Passed'), t('Failed'), t('Cases'), t('Duration'), t('Build')],
     [...run.runs].reverse().map(r => [r.name === run.name ? el('b', null, r.name) : r.sampled
     ? `${r.name} (${t('a sample of it')})` : r.name,
     clock(r.last_ms), percent(by(r.outcomes).good, by(r.outcomes).judged), number(by(r.outcomes).failed),
-      number(by(r.outcomes).all), el('span', { class: 'soft' }, r.build)]), [2, 3, 4])];
+      number(by(r.outcomes).all), r.duration_ms > 0 ? duration(r.duration_ms / 1000) : '–',
+      el('span', { class: 'soft' }, r.build)]), [2, 3, 4, 5])];
 }
 
 function tolerances() {

@@ -1,8 +1,8 @@
 // The page of a timeline, or of two: answers first, then the drawing, ranks, steps, kernels and the whole report.
-import { KEYS, at, chips, code, el, empty, facts, fill, header, inside, mark, number, percent, search, state, t, tip,
-  views } from './kit.js';
+import { KEYS, at, chips, code, el, empty, facts, fill, header, inside, mark, median, number, percent, search, share,
+  signed, span, state, t, tip, views } from './kit.js';
 import { Table, listed, plainTable } from './table.js';
-import { bars, lines, ticks } from './charts.js';
+import { bars, ink, lines, scaled, ticks } from './charts.js';
 
 const COLOURS = ['#4c8ddb', '#d1495b', '#c9a227', '#2a9d8f', '#e07b39', '#8e9fd6', '#a56cc1'];  // of work, by D.kinds
 const WAIT = { fill: 'Pipeline fills', drain: 'Pipeline drains', dependency: 'Waits for a neighbour stage',
@@ -14,25 +14,24 @@ const FEW = 3;     // pixels; a slice at least this wide is drawn by itself, sho
 let D = null, A = null;
 const view = { from: 0, to: 1, marked: null };
 
-function span(ns, digits = 4) {
-  const [by, unit] = ns >= 1e9 ? [1e9, 's'] : ns >= 1e6 ? [1e6, 'ms'] : ns >= 1e3 ? [1e3, 'µs'] : [1, 'ns'];
-  return ns ? `${number(+(ns / by).toPrecision(digits))} ${unit}` : '0';
-}
-const share = (part, all) => (all > 0 ? `${(100 * part / all).toFixed(1)}%` : '–');
-const median = list => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)] || 0;
 const total = key => A.devices.reduce((n, d) => n + d.total[key], 0);
 const stepLink = number_ => {
   const step = D.runs[0].steps.find(s => s[0] === number_);
   return step ? state.link({ view: '', from: String(step[1]), to: String(step[2]) }) : null;
 };
 
+// The first and the last time of a collective's parts.
+function timesOf(run, call) {
+  const times = partsOf(D.runs[run].rows, call).map(([row, i]) => [row.begin[i], row.end[i]]);
+  return [Math.min(...times.map(x => x[0])), Math.max(...times.map(x => x[1]))];
+}
+
 // The address of the collective in which others waited longest for a rank.
 function longestFor(rank) {
-  const { calls, rows } = D.runs[0], best = calls.map((c, i) => [c, i]).filter(([c]) => c[3] === rank)
+  const best = D.runs[0].calls.map((c, i) => [c, i]).filter(([c]) => c[3] === rank)
     .sort((a, b) => b[0][4] - a[0][4])[0];
   if (!best) return `#rank=${rank}`;
-  const times = partsOf(rows, best[1]).map(([row, i]) => [row.begin[i], row.end[i]]);
-  const from = Math.min(...times.map(x => x[0])), to = Math.max(...times.map(x => x[1]));
+  const [from, to] = timesOf(0, best[1]);
   return `#call=0.${best[1]}&from=${Math.max(0, from - (to - from))}&to=${to + (to - from)}`;
 }
 
@@ -50,10 +49,11 @@ function answers() {
   if (slow.length && lengths.length > 2) list.push([mark('flaky'), ' ',
     t('{} of {} steps are more than 20% longer than the median: ', slow.length, lengths.length),
     slow.slice(0, 5).map((s, i) => [i ? ', ' : '', link(`${t('step')} ${s.number}`, stepLink(s.number))])]);
+  const each = all / (A.devices.length || 1);  // the cost is what each of the others waits
   for (const s of A.stragglers || []) {
-    if (s.cost_others_ns > all / 100) list.push([mark('flaky'), ' ',
-      t('Others wait {} for rank {} in collectives ({} of their time).', span(s.cost_others_ns), s.rank,
-      share(s.cost_others_ns, all)), ' ', el('a', { href: longestFor(s.rank) }, t('Show'))]);
+    if (s.cost_others_ns > each / 100) list.push([mark('flaky'), ' ',
+      t('Others wait {} each for rank {} in collectives ({} of their time).', span(s.cost_others_ns), s.rank,
+      share(s.cost_others_ns, each)), ' ', el('a', { href: longestFor(s.rank) }, t('Show'))]);
   }
   const loading = total('data_loader_ns'), causes = Object.keys(A.devices[0]?.total.idle_by_cause_ns || {}).map(c =>
     [c, A.devices.reduce((n, d) => n + d.total.idle_by_cause_ns[c], 0)]).sort((a, b) => b[1] - a[1]);
@@ -67,15 +67,18 @@ function answers() {
   return list;
 }
 
+const listOf = found => found.length > 0 && el('ul', { class: 'answers' }, found.map(f => el('li', null, f)));
+
 function head() {
   const all = total('span_ns'), mean = A.steps.reduce((n, s) => n + s.length_ns, 0) / (A.steps.length || 1);
   const exposed = total('communication_ns') - total('hidden_communication_ns'), found = answers();
   header({ where: ['assay · timeline', fileNames(D.runs[0])].join(' · '),
     verdict: [A.steps.length > 0 && A.devices.length > 0 && t('{} a step', span(mean)), A.devices.length ? el('span',
       { class: 'soft' }, t('{} of GPU time computes', share(total('compute_ns'), all))) : mark('none', t('No GPU work'))],
-    above: found.length > 0 && el('ul', { class: 'answers' }, found.map(f => el('li', null, f))),
+    above: listOf(found),
     numbers: A.devices.length ? [[t('GPUs'), number(A.devices.length)], [t('Steps'), number(A.steps.length)],
       [t('Compute'), share(total('compute_ns'), all)], [t('Communication'), share(exposed, all), t('not hidden')],
+      total('memory_ns') > all / 100 && [t('Copies'), share(total('memory_ns'), all)],
       [t('Idle'), share(total('idle_ns'), all)], A.flops?.mfu && ['MFU', percent(A.flops.mfu, 1)],
         A.steps[0]?.schedule !== 'none' && A.steps[0] && [t('Schedule'), A.steps[0].schedule]] : [] });
 }
@@ -88,7 +91,6 @@ function fileNames({ files }) {
 // ---- two runs ----
 
 const grows = r => (r.after ?? 0) - (r.before ?? 0);
-const signed = (value, digits) => `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(digits)}`;
 function changeOf(r, unit) {
   if (r.before === null || r.after === null) return r.after === null ? mark('known', t('gone')) : mark('new', t('new'));
   const by = 100 * grows(r) / r.before;
@@ -110,8 +112,8 @@ function twoHead() {
     signed(step.high_percent, 1));
   header({ where: `assay · timeline · ${t('{} compared with {}', fileNames(D.runs[1]), fileNames(D.runs[0]))}`,
     verdict: [mark(kind, `${signed(step.change_percent, 1)}% ${t('a step')}`), el('span', { class: 'soft' },
-      t(step.verdict))], line: low, above: found.length > 0 && el('ul', { class: 'answers' },
-      found.map(f => el('li', null, f))),
+      t(step.verdict))], line: [low, t('steps far from the median left out')].filter(Boolean).join(' · '),
+    above: listOf(found),
     numbers: [[t('Before'), span(1e6 * step.before_ms), t('a step')], [t('After'), span(1e6 * step.after_ms),
       t('a step')]] });
 }
@@ -123,7 +125,8 @@ function changes() {
   const column = (key, title) => ({ key, title, number: true, wide: true, width: '128px', value: r => r[key] ?? 0,
     cell: r => figure(r[key]) });
   listed({ filters: [search('q', t('name')), chips('state', sections.map((s, i) => [i ? s.key : '',
-    `${t(s.title)}${/^calls/.test(s.unit) ? `, ${t('Calls').toLowerCase()}` : ''} ${number(s.rows.length)}`]))], rows: now.rows.filter(r => r.name.toLowerCase().includes(wanted)),
+    `${t(s.title)}${/^calls/.test(s.unit) ? `, ${t('Calls').toLowerCase()}` : ''} ${number(s.rows.length)}`]))],
+  rows: now.rows.filter(r => r.name.toLowerCase().includes(wanted)),
   key: `changes ${now.key}`, make: () => new Table({ label: now.key, id: r => r.name, columns: [
     { key: 'name', title: now.key, value: r => r.name, cell: r => el('span', { title: r.name }, r.name,
       el('span', { class: 'under' }, `${figure(r.before)} → ${figure(r.after)}`)) },
@@ -190,15 +193,6 @@ function parts(row, from, to, count, limit = Infinity) {
   return sums;
 }
 
-function scaled(canvas, height) {
-  const ratio = devicePixelRatio || 1, width = canvas.parentNode.clientWidth, g = canvas.getContext('2d');
-  canvas.width = width * ratio; canvas.height = height * ratio;
-  canvas.style.width = `${width}px`; canvas.style.height = `${height}px`;
-  g.scale(ratio, ratio);
-  g.font = '12px system-ui, sans-serif';
-  return [g, width];
-}
-const ink = name => getComputedStyle(document.documentElement).getPropertyValue(name);
 const left = () => (innerWidth > 640 ? 184 : 88);
 
 function bar(g, x, y, height, sums, p) {  // a pixel is filled as far as its time was
@@ -269,7 +263,7 @@ function draw(canvas, minimap) {
   for (const v of ticks(from / unit[0], to / unit[0], room / 90)) {
     const x = X(v * unit[0]);
     g.fillStyle = line; g.fillRect(x, 16, 1, D.height);
-    g.fillStyle = soft; g.fillText(`${number(v)} ${unit[1]}`, x + 4, 12);
+    g.fillStyle = soft; if (x < width - 48) g.fillText(`${number(v)} ${unit[1]}`, x + 4, 12);
   }
   for (const row of D.rows) {
     if (row.head !== undefined) { g.fillStyle = text; g.font = '600 12px system-ui, sans-serif';
@@ -281,8 +275,8 @@ function draw(canvas, minimap) {
   if (state.get('call')) drawCall(g, X, L);
   if (view.marked) {
     const [a, b] = view.marked;
-    g.fillStyle = ink('--accent'); g.globalAlpha = .2;
-      g.fillRect(Math.max(L, X(a)), 0, Math.min(width, X(b)) - Math.max(L, X(a)), D.height); g.globalAlpha = 1;
+    g.fillStyle = `${ink('--accent')}33`;
+    g.fillRect(Math.max(L, X(a)), 0, Math.min(width, X(b)) - Math.max(L, X(a)), D.height);
   }
   const [m, wide] = scaled(minimap, 32), work = D.rows.filter(r => !r.waits);
   if (D.overview?.wide !== wide) {
@@ -296,8 +290,8 @@ function draw(canvas, minimap) {
   m.strokeRect(from / D.span * wide + 1, 1, Math.max(2, (to - from) / D.span * wide - 2), 30);
 }
 const waitLabel = row => t(WAIT[D.kinds[row.s[2]]]).replace(innerWidth > 640 ? '' : /^Waits for (the|other|a) /, '');
-const shortLabel = row => (row.waits ? waitLabel(row) : innerWidth <= 640 && row.rank >= 0
-  ? row.l.split(' · ').at(-1) : row.l.replace(new RegExp(`^rank ${row.rank} · `), ''));
+const shortLabel = row => (row.waits ? `${row.rank < 0 ? `${row.l} · ` : ''}${waitLabel(row)}`
+  : innerWidth <= 640 && row.rank >= 0 ? row.l.split(' · ').at(-1) : row.l.replace(`rank ${row.rank} · `, ''));
 
 // What is selected: a collective, or sums by kind of the marked time over the rows.
 function sums() {
@@ -309,7 +303,7 @@ function sums() {
   }
   if (!view.marked) return [el('span', { class: 'soft' },
     t('Shift and drag marks a time and sums it up. Wheel or + −: zoom. Drag or ← →: move. 0: all.'),
-    D.rows.some(r => r.call.size) && ` ${t('Click a collective to see it on all ranks.')}`)];
+    D.rows.some(r => r.call.size) && ` ${t('Click a collective or press c: it is shown on all ranks.')}`)];
   const [a, b] = view.marked, all = D.kinds.map((_, k) => D.rows.reduce((n, r) => n + parts(r, a, b, 1)[k][0],
     0) * (b - a)), tracks = D.rows.filter(r => !r.waits).length;
   return [el('b', null, span(b - a)), ...D.kinds.map((k, i) => all[i] > 0
@@ -322,9 +316,19 @@ function move(from, to) {
   const width = Math.min(D.span, Math.max(100, to - from));
   view.from = Math.min(Math.max(0, from), D.span - width);
   view.to = view.from + width;
-  state.set({ from: view.from > 0 || view.to < D.span ? String(Math.round(view.from)) : '', to: view.to < D.span
-    || view.from > 0 ? String(Math.round(view.to)) : '' }, true);
+  const [first, last] = width < D.span ? [view.from, view.to].map(v => String(Math.round(v))) : ['', ''];
+  state.set({ from: first, to: last }, true);
   redraw();
+}
+// Selects the next collective, or the one before, and shows it.
+function nextCall(by) {
+  const all = D.runs.flatMap((r, run) => r.calls.map((_, call) => [run, call]));
+  if (!all.length) return;
+  const now = all.findIndex(c => c.join('.') === state.get('call')), to = all[(Math.max(now, by < 0 ? 0 : -1) + by
+    + all.length) % all.length], [begin, end] = timesOf(...to);
+  view.marked = null;
+  state.set({ call: to.join('.') }, true);
+  begin >= view.from && end <= view.to ? redraw() : move(begin - (end - begin), end + (end - begin));
 }
 const zoom = (by, x = (view.from + view.to) / 2) => move(x - (x - view.from) * by,
   x - (x - view.from) * by + (view.to - view.from) * by);
@@ -354,8 +358,11 @@ function timeline() {
   const down = event => { held = { x: event.offsetX, from: view.from, to: view.to, marks: event.shiftKey };
     canvas.setPointerCapture(event.pointerId); };
   const moved = event => {
-    if (held?.marks) { state.set({ call: '' }, true); view.marked = [timeAt(held.x), timeAt(event.offsetX)].sort((a, b) => a - b).map(v =>
-      Math.min(D.span, Math.max(0, v))); return redraw(); }
+    if (held?.marks) {
+      state.set({ call: '' }, true);
+      view.marked = [held.x, event.offsetX].map(x => Math.min(D.span, Math.max(0, timeAt(x)))).sort((a, b) => a - b);
+      return redraw();
+    }
     if (held) { const by = (held.x - event.offsetX) / (canvas.clientWidth - left()) * (held.to - held.from);
       return move(held.from + by, held.to + by); }
     const [row, i] = under(event);
@@ -374,24 +381,18 @@ function timeline() {
     }
     held = null;
   };
-  canvas.addEventListener('pointerdown', down); canvas.addEventListener('pointermove', moved);
-    canvas.addEventListener('pointerup', up);
-  canvas.addEventListener('pointerleave', () => tip());
-  canvas.addEventListener('dblclick', () => move(0, D.span));
+  for (const [name, does] of Object.entries({ pointerdown: down, pointermove: moved, pointerup: up,
+    pointerleave: () => tip(), dblclick: () => move(0, D.span) })) canvas.addEventListener(name, does);
   canvas.addEventListener('wheel', event => { event.preventDefault(); zoom(event.deltaY > 0 ? 1.25 : 0.8,
     timeAt(event.offsetX)); }, { passive: false });
   const there = event => { const x = event.offsetX / minimap.clientWidth * D.span, half = (view.to - view.from) / 2;
-    move(x - half, x + half); };
-  minimap.addEventListener('pointerdown', there); minimap.addEventListener('pointermove',
-    event => { if (event.buttons) there(event); });
+    if (event.buttons) move(x - half, x + half); };
+  for (const name of ['pointerdown', 'pointermove']) minimap.addEventListener(name, there);
   const keys = event => {
-    const width = view.to - view.from, by = { '+': () => zoom(0.7), '=': () => zoom(0.7), '-': () => zoom(1.4),
-      w: () => zoom(0.7), s: () => zoom(1.4),
-      ArrowLeft: () => move(view.from - width / 5, view.to - width / 5), a: () => move(view.from - width / 5,
-        view.to - width / 5),
-      ArrowRight: () => move(view.from + width / 5, view.to + width / 5), d: () => move(view.from + width / 5,
-        view.to + width / 5), 0: () => move(0, D.span) }[event.key];
-    if (by && !event.ctrlKey && !event.metaKey) { event.preventDefault(); by(); }
+    const by = (view.to - view.from) / 5, go = ns => () => move(view.from + ns, view.to + ns), near = () => zoom(0.7),
+      far = () => zoom(1.4), does = { '+': near, '=': near, w: near, '-': far, s: far, ArrowLeft: go(-by), a: go(-by),
+        ArrowRight: go(by), d: go(by), 0: () => move(0, D.span), c: () => nextCall(1), C: () => nextCall(-1) }[event.key];
+    if (does && !event.ctrlKey && !event.metaKey) { event.preventDefault(); does(); }
   };
   const used = new Set();
   for (const { s, waits } of D.rows) for (let j = 2; j < s.length; j += 4) used.add(waits ? COLOURS.length : s[j]);
@@ -421,9 +422,8 @@ function ranks() {
     { key: 'label', title: t('GPU'), value: d => d.label, cell: d => el('span', null, d.label,
       el('span', { class: 'under' },
       `${t('Compute')} ${share(d.total.compute_ns, d.total.span_ns)} · ${t('Idle')} ${share(d.total.idle_ns, d.total.span_ns)}`)) },
-    of('compute_ns', t('Compute')), { ...of('communication_ns', t('Communication')) }, of('hidden_communication_ns',
-      t('of it hidden')), of('memory_ns', t('Copies')), of('idle_ns', t('Idle')),
-      of('data_loader_ns', t('Data loader'))],
+    of('compute_ns', t('Compute')), of('communication_ns', t('Communication')), of('hidden_communication_ns',
+      t('of it hidden')), of('memory_ns', t('Copies')), of('idle_ns', t('Idle')), of('data_loader_ns', t('Data loader'))],
   open: d => [el('h2', { class: 'minor' }, t('Idle time by cause')),
     bars(Object.entries(d.total.idle_by_cause_ns).filter(([, n]) => n > 0).sort((a, b) => b[1] - a[1]).map(([c, n]) =>
     [t(WAIT[c] || c), n, `${span(n)} · ${share(n, d.total.span_ns)}`])),
@@ -436,7 +436,7 @@ function steps() {
   const middle = median(A.steps.map(s => s.length_ns));
   return [A.steps.length > 1 && lines({ title: t('Length of the steps'), x: { label: t('step'),
     ticks: A.steps.length < 12 ? A.steps.map(s => s.number) : undefined }, y: { format: v => span(v, 3) },
-    base: middle, series: [{ name: t('length'), kind: 'accent', points: A.steps.map(s => [s.number, s.length_ns]) }] }),
+    base: [middle, t('median')], series: [{ name: t('length'), kind: 'accent', points: A.steps.map(s => [s.number, s.length_ns]) }] }),
     stepTable(middle)];
 }
 
@@ -487,7 +487,7 @@ function show() {
   if (shown) fill(at('main'), shown);
 }
 
-KEYS.push(['+  −', 'Zoom the timeline'], ['←  →', 'Move the timeline']);
+KEYS.push(['+  −', 'Zoom the timeline'], ['←  →', 'Move the timeline'], ['c  C', 'Next and previous collective']);
 addEventListener('hashchange', show);
 Promise.all([at('data'), at('analysis')].map(inside)).then(([data, analysis]) => {
   D = data;
