@@ -46,7 +46,7 @@ def repeated(run: pathlib.Path, to: pathlib.Path, cases: int, records: bool, fai
         "INSERT INTO finished (sequence, id, outcome, mismatch, flags, lane, message, attempts, faults,"
         " took_us, at_ms, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
     )
-    for number in range(1, cases + 1):
+    for number in range(1, cases - cases % len(rows) + 1):  # as many as the sums below count
         text, elements, size, *verdict, record = rows[number % len(rows)]
         text = text.replace("([", f"([{1 + number // len(rows)}, ", 1)
         identity = (number * 0x9E3779B97F4A7C15) % 2**64 - 2**63
