@@ -18,7 +18,7 @@ namespace {
 constexpr std::array<char, 8> kMagic{'a', 's', 'a', 'y', 'g', 'o', 'l', 'd'};
 // A static server hands out whole files, and a reader keeps each one once.
 constexpr std::uint64_t kShardBytes = std::uint64_t{8} << 20;
-// Level 9 takes several times as long and saves 3%.
+// Level 9 takes three times as long and saves 1 to 3%.
 constexpr int kLevel = 3;
 constexpr std::uint64_t kMostFrameBytes = std::uint64_t{3} << 30;
 constexpr std::uint64_t kMostCases = 1 << 16;
