@@ -41,7 +41,20 @@ std::optional<ScalarType> find_scalar_type(std::string_view word) {
   return std::nullopt;
 }
 
+constexpr std::string_view kTorch = "torch.";
+constexpr std::array<MemoryFormat, 4> kMemoryFormats = {{{"channels_last", 4},
+                                                         {"channels_last_3d", 5},
+                                                         {"contiguous_format", 0},
+                                                         {"preserve_format", 0}}};
+
 }  // namespace
+
+const MemoryFormat* find_memory_format(std::string_view word) {
+  if (!word.starts_with(kTorch)) return nullptr;
+  word.remove_prefix(kTorch.size());
+  const auto* found = std::ranges::find(kMemoryFormats, word, &MemoryFormat::name);
+  return found == kMemoryFormats.end() ? nullptr : found;
+}
 
 bool CaseReader::tensor() {
   if (*behind_blanks(at_) == '#') return tensor_again();
@@ -74,7 +87,7 @@ bool CaseReader::tensor_again() {
   return true;
 }
 
-// Reads the options after the dtype: place=…, strides=[…], is_contiguous=….
+// Reads the options after the dtype: place=…, strides=[…], memory_format=…, is_contiguous=….
 bool CaseReader::tensor_options(Case::TensorEntry& entry) {
   bool scattered = false;
   skip_blanks();
@@ -118,6 +131,47 @@ void CaseReader::scatter(Case::TensorEntry& entry) {
   }
 }
 
+// Reads "channels_last", in quotes or after "torch.", as the strides that PyTorch gives such a
+// tensor: the second axis lies closest together, then the last one, and so on.
+bool CaseReader::memory_format(Case::TensorEntry& entry) {
+  const char* const begin = at_;
+  std::string word(kTorch);
+  if (*at_ == '"' || *at_ == '\'') {
+    std::string_view name;
+    const std::size_t decoded_size = out_.decoded_.size();
+    at_ = scan_string(at_, name, out_.decoded_, error_);
+    if (at_ == nullptr) return false;
+    out_.decoded_.resize(decoded_size);
+    word += name;
+  } else {
+    word = scan_word(at_);
+    at_ += word.size();
+  }
+  const MemoryFormat* format = find_memory_format(word);
+  if (format == nullptr || format->name == "preserve_format") {
+    return fail(begin, "a tensor is channels_last, channels_last_3d or contiguous_format");
+  }
+  if (format->rank == 0) return true;
+  if (format->rank != entry.rank) {
+    return fail(begin, fmt::format("{} is for {} dimensions, and the tensor has {}", format->name,
+                                   format->rank, entry.rank));
+  }
+  entry.strides = static_cast<std::uint32_t>(out_.dimensions_.size());
+  entry.strided = true;
+  out_.dimensions_.resize(entry.strides + entry.rank);
+  std::int64_t stride = 1;
+  for (std::uint32_t step = 0; step < entry.rank; ++step) {
+    // The order of axes: 1, then from the last one down to 2, then 0.
+    const std::uint32_t axis = step == 0 ? 1 : step + 1 == entry.rank ? 0 : entry.rank - step;
+    out_.dimensions_[entry.strides + axis] = stride;
+    const std::int64_t extent = std::max<std::int64_t>(out_.dimensions_[entry.shape + axis], 1);
+    if (__builtin_mul_overflow(stride, extent, &stride)) {
+      stride = std::numeric_limits<std::int64_t>::max();  // no memory reaches that far
+    }
+  }
+  return true;
+}
+
 // Drops the strides of a contiguous tensor, so that each meaning has one canonical text.
 void CaseReader::settle_strides(Case::TensorEntry& entry) {
   if (!entry.strided) return;
@@ -135,8 +189,8 @@ void CaseReader::settle_strides(Case::TensorEntry& entry) {
 }
 
 bool CaseReader::tensor_option(std::string_view word, Case::TensorEntry& entry) {
-  if (word != "place" && word != "strides") {
-    return expected("place=…, strides=[…] or is_contiguous=…");
+  if (word != "place" && word != "strides" && word != "memory_format") {
+    return expected("place=…, strides=[…], memory_format=… or is_contiguous=…");
   }
   const char* const begin = at_;
   at_ += word.size();
@@ -147,6 +201,7 @@ bool CaseReader::tensor_option(std::string_view word, Case::TensorEntry& entry) 
     at_ += std::string_view("Place").size();
     return place_name(entry.place);
   }
+  if (word == "memory_format") return memory_format(entry);
   entry.strides = static_cast<std::uint32_t>(out_.dimensions_.size());
   entry.strided = true;
   if (scan_word(at_) == "list") at_ += std::string_view("list").size();

@@ -13,9 +13,26 @@
 namespace assay {
 namespace {
 
-constexpr std::string_view kAllowedNames[] = {
-    "Tensor",  "None", "True",    "False",    "list", "tuple", "slice", "Dtype",
-    "VarType", "type", "complex", "Ellipsis", "inf",  "nan",   "Place", "paddle.Size"};
+constexpr std::string_view kAllowedNames[] = {"Tensor",
+                                              "None",
+                                              "True",
+                                              "False",
+                                              "list",
+                                              "tuple",
+                                              "slice",
+                                              "Dtype",
+                                              "VarType",
+                                              "type",
+                                              "complex",
+                                              "Ellipsis",
+                                              "inf",
+                                              "nan",
+                                              "Place",
+                                              "paddle.Size",
+                                              "torch.channels_last",
+                                              "torch.channels_last_3d",
+                                              "torch.contiguous_format",
+                                              "torch.preserve_format"};
 
 // Names joined by dots; none is empty or begins with a digit.
 bool is_dotted_path(std::string_view word) {
@@ -175,6 +192,10 @@ bool CaseReader::named_value(std::string_view word, unsigned depth) {
   if (word == "complex") return complex_call();
   if (word == "Place") return place();
   if (word == "paddle.Size") return size_of_paddle(depth);
+  if (find_memory_format(word)) {
+    set_text(add(ValueKind::string), span(word.substr(word.find('.') + 1)));
+    return true;
+  }
   if (word == "list" || word == "tuple") {
     const bool list = word == "list";
     skip_blanks();

@@ -45,6 +45,7 @@ class CaseReader {
   bool tensor_again();
   bool tensor_options(Case::TensorEntry& entry);
   bool tensor_option(std::string_view word, Case::TensorEntry& entry);
+  bool memory_format(Case::TensorEntry& entry);
   void scatter(Case::TensorEntry& entry);
   void settle_strides(Case::TensorEntry& entry);
   bool shape();
@@ -90,6 +91,15 @@ class CaseReader {
   std::size_t list_begin_ = 0;  // index of the first argument of the current list
   SyntaxError error_;
 };
+
+// A memory format of PyTorch, and how many dimensions tensors with its strides have; 0: any number.
+struct MemoryFormat {
+  std::string_view name;
+  std::uint8_t rank;
+};
+
+// Finds "torch.channels_last" and the like; nullptr for another word.
+const MemoryFormat* find_memory_format(std::string_view word);
 
 // Quotes a word for a message: long words are cut, control characters replaced.
 std::string quote(std::string_view word);

@@ -165,6 +165,10 @@ std::string python_call(const Case& parsed, std::string_view function, std::stri
       arguments += ", ";
     }
     if (!argument.keyword.empty()) arguments += fmt::format("{}=", argument.keyword);
+    if (argument.keyword == "memory_format" && argument.value.is(ValueKind::string)) {
+      arguments += fmt::format("{}.{}", module, argument.value.text());
+      continue;
+    }
     arguments += python_value(argument.value, module);
   }
   return fmt::format("{}({})", function, arguments);

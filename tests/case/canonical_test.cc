@@ -2,6 +2,7 @@
 
 #include "case/canonical.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -82,6 +83,17 @@ TEST(Canonical, WhereATensorLies) {
       R"(Tensor([4, 2], "int8", place=Place(cpu), is_contiguous=False, strides=[1, 4]))");
   EXPECT_EQ(canonical_value("Tensor([4, 2], 'int8', is_contiguous=False)"),
             R"(Tensor([4, 2], "int8", is_contiguous=False, strides=[1, 4]))");
+  // The strides that torch.empty(2, 3, 8, 5).to(memory_format=torch.channels_last) has.
+  for (const char* format : {"'channels_last'", "torch.channels_last"}) {
+    EXPECT_EQ(canonical_value(fmt::format("Tensor([2,3,8,5],'int8',memory_format={})", format)),
+              R"(Tensor([2, 3, 8, 5], "int8", is_contiguous=False, strides=[120, 1, 15, 3]))");
+  }
+  EXPECT_EQ(
+      canonical_value("Tensor([2,3,4,8,5],'int8',memory_format=torch.channels_last_3d)"),
+      R"(Tensor([2, 3, 4, 8, 5], "int8", is_contiguous=False, strides=[480, 1, 120, 15, 3]))");
+  EXPECT_EQ(canonical_value("Tensor([2,1,8,5],'int8',memory_format=torch.channels_last)"),
+            R"(Tensor([2, 1, 8, 5], "int8"))");
+  EXPECT_EQ(canonical_value("torch.preserve_format"), R"("preserve_format")");
   EXPECT_EQ(canonical_value("Tensor([4,2],'int8', strides=[2,1], is_contiguous=True)"),
             R"(Tensor([4, 2], "int8"))");
   EXPECT_EQ(canonical_value("Place( gpu:0 )"), "Place(gpu:0)");
