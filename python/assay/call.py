@@ -37,6 +37,7 @@ from assay.wire import (
 
 STAGE_INDEX = {stage: index for index, stage in enumerate(STAGES)}
 
+LAYS_OUT = ("contiguous", "clone", "_like")  # functions whose result has the memory format that is asked for
 MOST_LEAVES = 1 << 14  # in a result
 
 
@@ -125,6 +126,7 @@ class Call(CaseInputs):
     leaves: Sequence[tuple[str, Any]] = ()
     overwritten: Sequence[str] = ()
     planted = ""  # description of the planted fault (assay.mutation)
+    note = ""  # what the truth says of PyTorch's own float64 (assay.truth)
 
     def __init__(
         self, framework: Framework, native: Any, functions: Functions, hand_over: HandOver, job: Job
@@ -242,9 +244,12 @@ class Call(CaseInputs):
     def _shown(self, results: Any, args: list[Any], kwargs: Any) -> Any:
         """The results as the table compares them. Its references return that form already."""
         entry = self.entry
-        if entry is None or entry.shown is None or self.refers and not entry.own:
+        if entry is None or self.refers and not entry.own:
             return results
-        return entry.shown(results, self._given(args, kwargs))
+        if kwargs.get("memory_format") is not None and entry.name.endswith(LAYS_OUT):
+            laid_out = self.refers or self.framework.laid_out(results, kwargs["memory_format"])
+            results = {"result": results, "in the memory format": laid_out}
+        return entry.shown(results, self._given(args, kwargs)) if entry.shown else results
 
     def _redrawn(self, results: Any, draw: Callable[[], Any]) -> list[Leaf]:
         """Whether the draws follow the seed (assay.redraw)."""

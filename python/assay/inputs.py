@@ -156,6 +156,8 @@ class CaseInputs:
             return self.framework.dtypes.get(value) or refuse(f"this build has no dtype {value}")
         if kind is PlaceName:
             return self.framework.place(value)
+        if kind is str and parameter == "memory_format":
+            return self.framework.memory_format(value)
         if kind is slice:
             return slice(*(self._build(p, parameter, path) for p in (value.start, value.stop, value.step)))
         return value
@@ -270,7 +272,8 @@ class CaseInputs:
             layout, index = layout
             spec = spec._replace(index=index)
         self.kept.append(tensor)  # checked for changes after the call
-        return self.framework.sparse(tensor, spec, layout)
+        made = self.framework.sparse(tensor, spec, layout)
+        return self.framework.sparse_tensor(made) if self.entry.own else made
 
     def _as_asked(self, tensor: Any, spec: TensorSpec, fill: Any) -> Any:
         """The tensor in the layout of the value regime."""

@@ -137,7 +137,9 @@ class Lane:
             known, asked = self._known(job), (job.id, job.values, job.perturbations, run)
             if call.elements >= LARGE_INPUT:
                 self.native.scramble(True)
-            truth = known[asked] = known[asked] if asked in known else self._truth(call)
+            if asked not in known:
+                known[asked] = self._truth(call), call.note
+            truth, message = known[asked]
         results = call.outputs, call.gradients, call.differentiable
         return status, phase, message, *results, call.times(), truth, call.overwritten
 

@@ -158,6 +158,31 @@ class Smaller(Beside):
         return self.framework.without_nan(right, value)
 
 
+def shared_fault(of: Call, truth: WideCall) -> str:
+    """What PyTorch's own float64 says where the reference is another formula (assay.torch_cases.second)."""
+    call = None if of.entry is None else of.entry.call
+    if getattr(call, "second", None) is None:
+        return ""
+    own = WideCall(of, 0)
+    try:
+        own.evaluate(call.function)
+    except Exception as error:  # float64 has no kernel
+        note_bug(of.job.api, error)
+        return ""
+    torch = reference.torch
+    tensors = [
+        (own.found[side].get(path), right)
+        for side in truth.found
+        for path, right in truth.found[side].items()
+    ]
+    pairs = [pair for pair in tensors if all(isinstance(each, torch.Tensor) for each in pair)]
+    if all(
+        left.shape == right.shape and torch.allclose(left, right, 1e-9, 1e-12, True) for left, right in pairs
+    ):
+        return ""
+    return "PyTorch's own float64 disagrees with the second opinion too"
+
+
 def evaluations(of: Call) -> list[tuple[list[Any], list[Any]]]:
     """(outputs, gradients) of the truth and of every perturbation."""
     function = of.functions.of(of.job, of.entry)
@@ -165,6 +190,8 @@ def evaluations(of: Call) -> list[tuple[list[Any], list[Any]]]:
     truth = WideCall(of, 0)
     finest = precise(reference.torch, of.entry, of.job, of.named, function) if before_a_fault else function
     truth.evaluate(finest)
+    if before_a_fault:
+        of.note = shared_fault(of, truth)
     calls = [truth]
     for move in range(1, of.job.perturbations + 1):
         calls.append(WideCall(of, move))

@@ -375,6 +375,10 @@ void judge_pair(const wire::Trial& trial, const wire::Pair& pair, const Policy& 
   }
   const Outcome outcome = due.agreement == Agreement::bits ? Outcome::unstable : Outcome::mismatch;
   for (Fault& fault : found.faults) fault.outcome = outcome;
+  if (const std::string note = text(right->error());
+      !note.empty() && right->role() == wire::Role::reference) {
+    found.message += "; " + note;
+  }
   // Unstable takes precedence over mismatch.
   if (verdict.mismatch == 0 || (outcome == Outcome::unstable && verdict.outcome != outcome)) {
     // A mismatch of the test lane replaces an error of the reference.

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from engine import ASSAY, ROOT
+from engine import ASSAY, ROOT, passes_in_torch
 
 PASSING = """\
 torch.add(Tensor([2, 3], "float32"), 2, alpha=3)
@@ -188,6 +188,107 @@ def test_a_wrong_function_is_found(api, tmp_path):
     said, listed = api([PASSING[0], softmax], lane="faulty", code=1)
     assert listed("mismatch").startswith("torch.nn.functional.softmax"), said
     assert listed("pass").startswith("torch.add")
+
+
+def test_formulas_of_second_opinions_agree_with_pytorch():
+    passes_in_torch(ROOT / "tests" / "real" / "second_opinion_checks.py")
+
+
+SHARED = """
+import functools
+
+import torch
+import torch.nn.functional as functional
+
+for name in ("relu", "softmax", "layer_norm"):
+    right = getattr(functional, name)
+    wrong = functools.wraps(right)(lambda *args, right=right, **kwargs: right(*args, **kwargs) * 1.5)
+    setattr(functional, name, wrong)
+    torch.overrides.get_testing_overrides.cache_clear()
+    torch.overrides.get_testing_overrides()[wrong] = lambda: None
+"""
+SHARED_CASES = """\
+torch.nn.functional.relu(Tensor([20], "float64"))
+torch.nn.functional.relu(Tensor([20], "float32"), inplace=True)
+torch.nn.functional.softmax(Tensor([4, 5], "bfloat16"), -1)
+torch.nn.functional.layer_norm(Tensor([4, 8], "float32"), list[8])
+torch.nn.functional.sigmoid(Tensor([20], "float32"))
+""".splitlines()
+
+
+def test_a_fault_that_float64_shares_is_found(api, tmp_path):
+    """Both lanes run the same wrong PyTorch, so only the formulas are right."""
+    (tmp_path / "faulty.py").write_text(SHARED)
+    settings = 'version = 1\n[lanes.faulty]\nframework = "torch"\nmodules = ["faulty"]\n'
+    (tmp_path / "assay.toml").write_text(settings + f'environment = ["PYTHONPATH={tmp_path}"]\n')
+    said, listed = api(SHARED_CASES, lane="faulty", reference="faulty", code=1)
+    assert sorted(listed("mismatch").splitlines()) == sorted(SHARED_CASES[:-1]), said
+    assert listed("pass").splitlines() == SHARED_CASES[-1:]
+    assert "PyTorch's own float64 disagrees with the second opinion too" in said
+
+
+MEMORY_FORMATS = """\
+torch.conv2d(Tensor([2,3,8,8],"float32",memory_format="channels_last"), Tensor([4,3,3,3],"float32"))
+torch.nn.functional.max_pool2d(Tensor([2,3,8,8],"float16",memory_format=torch.channels_last), 2)
+torch.nn.functional.avg_pool3d(Tensor([2,3,4,8,8],"float32",memory_format=torch.channels_last_3d), 2)
+torch.Tensor.to(Tensor([2, 3, 4, 5], "float32"), Dtype(float64), memory_format=torch.channels_last)
+torch.Tensor.contiguous(Tensor([2, 3, 4, 5], "float32"), memory_format=torch.channels_last)
+torch.clone(Tensor([2, 3, 4, 5], "bfloat16"), memory_format="channels_last")
+torch.empty_like(Tensor([2, 3, 4, 5], "int64"), memory_format=torch.channels_last)
+torch.zeros_like(Tensor([2, 3, 4, 5], "float32"), memory_format=torch.preserve_format)
+""".splitlines()
+CONTIGUOUS = """
+import functools
+
+import torch
+
+right = torch.Tensor.contiguous
+wrong = functools.wraps(right)(lambda self, memory_format=None: right(self))
+wrong.__module__ = "torch"
+torch.Tensor.contiguous = wrong
+torch.overrides.get_testing_overrides.cache_clear()
+torch.overrides.get_testing_overrides()[wrong] = lambda: None
+"""
+
+
+def test_memory_formats_are_passed_on(api, tmp_path):
+    said, listed = api(MEMORY_FORMATS, code=None)
+    assert len(listed("pass").splitlines()) == len(MEMORY_FORMATS), said
+    (tmp_path / "faulty.py").write_text(CONTIGUOUS)
+    settings = 'version = 1\n[lanes.faulty]\nframework = "torch"\nmodules = ["faulty"]\n'
+    (tmp_path / "assay.toml").write_text(settings + f'environment = ["PYTHONPATH={tmp_path}"]\n')
+    said, listed = api(MEMORY_FORMATS[4:5], lane="faulty", reference="faulty", code=1)
+    assert "in the memory format" in said
+    unknown = ['torch.clone(Tensor([2, 3, 4, 5], "float32"), memory_format="rows_last")']
+    said, listed = api(unknown, code=1)
+    assert listed("invalid") and "there is no memory format rows_last" in said
+
+
+SPARSE = """\
+torch.sparse.mm(Tensor([6, 8], "float32"), Tensor([8, 3], "float32"))
+torch.sparse.addmm(Tensor([6, 3], "float64"), Tensor([6, 8], "float64"), Tensor([8, 3], "float64"), beta=0.5)
+torch.sparse.softmax(Tensor([6, 8], "float32"), 1)
+torch.sparse.log_softmax(Tensor([6, 8], "float64"), dim=1)
+torch.sparse.sum(Tensor([6, 8], "float32"), 0)
+torch.sparse.sum(Tensor([6, 8], "float32"))
+""".splitlines()
+WRONG_SPARSE = """
+import torch
+
+right = torch.sparse.sum
+torch.sparse.sum = lambda x, *args: right(x, *args) * (1 + 1e-3 * (x.dtype == torch.float32))
+torch.sparse.sum.__module__ = "torch.sparse"
+"""
+
+
+def test_functions_of_sparse_tensors(api, tmp_path):
+    said, listed = api(SPARSE, code=None)
+    assert len(listed("pass").splitlines()) == len(SPARSE), said
+    (tmp_path / "wrong.py").write_text(WRONG_SPARSE)
+    settings = 'version = 1\n[lanes.wrong]\nframework = "torch"\nmodules = ["wrong"]\n'
+    (tmp_path / "assay.toml").write_text(settings + f'environment = ["PYTHONPATH={tmp_path}"]\n')
+    said, listed = api(SPARSE, lane="wrong", code=1)
+    assert len(listed("mismatch").splitlines()) == 2, said
 
 
 def test_the_script_of_a_finding_shows_the_fault_with_pytorch_alone(api, tmp_path):

@@ -118,6 +118,10 @@ class Framework(ABC):
     def sparse(self, tensor: Any, spec: TensorSpec, layout: str) -> Any:
         """The sparse form of a dense tensor (assay.sparse), differentiable if the tensor is."""
 
+    def sparse_tensor(self, sparse: Any) -> Any:
+        """What `sparse` returned as the framework's own tensor, if that is another object."""
+        return sparse
+
     @abstractmethod
     def strided(self, tensor: Any, spec: TensorSpec) -> Any:
         """The same values in memory with the strides of `spec`."""
@@ -141,6 +145,14 @@ class Framework(ABC):
     def place(self, name: str) -> Any:
         """The object for a device that a case names. References compute on their own device."""
         return name
+
+    def memory_format(self, name: str) -> Any:
+        """The object for a memory format that a case names."""
+        refuse(f"{self.name} has no memory format {name}")
+
+    def laid_out(self, results: Any, memory_format: Any) -> bool:
+        """Whether a result has the strides of a memory format; True for results without a promise."""
+        return True
 
     def pointer(self, tensor: Any) -> int:
         """The address of the first element."""

@@ -12,12 +12,13 @@ from assay.frameworks.stopwatch import Stopwatch
 from assay.sparse import Sparse, places
 from assay.spec import TensorSpec
 from assay.torch_cases.names import function_of
-from assay.wire import DTYPES, UNSUPPORTED, Stop
+from assay.wire import DTYPES, UNSUPPORTED, Stop, refuse
 
 # Bytes that a lane on a shared GPU may cache for its next case (kKeptBytes of src/cli/gpu_seats.cc).
 KEPT_BYTES = 1 << 29
 # A result that perturbed operations move by more units than this is one of terms that cancel.
 CANCELLED = 4
+MEMORY_FORMATS = ("channels_last", "channels_last_3d", "contiguous_format", "preserve_format")
 
 
 class TorchFramework(Framework):
@@ -299,12 +300,29 @@ class TorchFramework(Framework):
         indices = indices.reshape(len(held.indices), len(held.taken))
         return Sparse(indices, values, spec.shape, "csr" if layout == "csr" else "coo")
 
+    def sparse_tensor(self, sparse: Sparse) -> Any:
+        """The same as a tensor of PyTorch's own."""
+        make = self.torch.sparse_coo_tensor
+        return make(sparse.indices, sparse.values, sparse.shape, is_coalesced=True, check_invariants=False)
+
     def strided(self, tensor: Any, spec: TensorSpec) -> Any:
         """A view by torch.as_strided."""
         memory = self.torch.zeros(spec.storage(), dtype=tensor.dtype)
         first = tensor[tuple(slice(extent) for extent in spec.apart())]
         self.torch.as_strided(memory, spec.apart(), spec.strides).copy_(first)
         return self.torch.as_strided(memory, spec.shape, spec.strides)
+
+    def memory_format(self, name: str) -> Any:
+        """torch.channels_last, torch.channels_last_3d, torch.contiguous_format or torch.preserve_format."""
+        if name not in MEMORY_FORMATS:
+            refuse(f"there is no memory format {name}; there are {', '.join(MEMORY_FORMATS)}")
+        return getattr(self.torch, name)
+
+    def laid_out(self, results: Any, memory_format: Any) -> bool:
+        """Whether a result has the strides of a memory format. torch.preserve_format promises none."""
+        return memory_format is self.torch.preserve_format or results.is_contiguous(
+            memory_format=memory_format
+        )
 
     def optimizer(self, make: Any, args: Any, kwargs: Any, value: Any) -> tuple[Any, Any]:
         """A torch.nn.Parameter and its optimizer."""

@@ -17,6 +17,7 @@ from assay.torch_cases.bounds import TABLE
 from assay.torch_cases.likes import FAMILIES, LIKES, SYNONYMS
 from assay.torch_cases.names import OPERATORS, function_of, parameters_of
 from assay.torch_cases.oracle import Drawn, Oracle
+from assay.torch_cases.second import opinion_on
 from assay.wire import Stop
 
 
@@ -92,7 +93,7 @@ def _made(api: str) -> Api | None:
     call = (
         Drawn(torch, function, law)
         if law
-        else Oracle(torch, function, stem, parameters, options.get("updates"))
+        else Oracle(torch, function, stem, parameters, options.get("updates"), opinion_on(api, parameters))
     )
     return Api(api, call, parameters, changes=parameters[0] if in_place else "", own=True, **options)
 

@@ -28,6 +28,8 @@ CREATES = frozenset(
     "general_cosine general_hamming hamming hann kaiser nuttall full_like multi_head_attention_forward to "
     "type item tolist result_type can_cast promote_types stride size as_tensor broadcast_shapes".split()
 )
+# Functions of sparse tensors: the layout of each parameter is in assay.torch_cases.tables.
+SPARSE = frozenset(f"torch.sparse.{stem}" for stem in ("mm", "addmm", "softmax", "log_softmax", "sum"))
 # Methods with tensors that change the lane, read or write files, share memory, or hand out raw memory.
 _FORBIDDEN = frozenset(
     "register_hook register_post_accumulate_grad_hook backward share_memory_ set_ storage untyped_storage "
@@ -57,7 +59,8 @@ def function_of(torch: Any, api: str) -> Callable[..., Any]:
         )
     found = look_up(torch, api)
     private = stem.startswith("_") and not stem.startswith("__")
-    if stem in _FORBIDDEN or private or not (stem in CREATES or _takes_tensors(torch, found)):
+    allowed = stem in CREATES or api in SPARSE or _takes_tensors(torch, found)
+    if stem in _FORBIDDEN or private or not allowed:
         refuse(f"{api} is not a function of tensors")
     return found
 

@@ -194,6 +194,8 @@ def _value(torch: Any, value: Any, seen: dict[int, int]) -> str:
         return f"list[{inner}]" if isinstance(value, list) else f"tuple({inner},)" if value else "tuple()"
     if isinstance(value, torch.dtype):
         return f"Dtype({str(value).removeprefix('torch.')})"
+    if isinstance(value, torch.memory_format):
+        return json.dumps(str(value).removeprefix("torch."))
     if isinstance(value, torch.device):
         return f"Place({value.type})"
     if isinstance(value, slice):

@@ -335,6 +335,22 @@ known(
     tensor_indices_or_sections=constant(2),
 )  # fmt: skip
 known("to_sparse", grad=False)
+
+
+def _sparse(name: str, parameters: str, sparse: str) -> None:
+    known(
+        f"torch.sparse.{name}",
+        parameters=tuple(parameters.split()),
+        layouts={sparse: "coo"},
+        family="sparse",
+        shown=lambda found, given: found.to_dense() if found.is_sparse else found,
+    )
+
+
+_sparse("mm", "sparse dense reduce", "sparse")
+_sparse("addmm", "mat mat1 mat2 beta alpha", "mat1")
+for _name in ("softmax", "log_softmax", "sum"):
+    _sparse(_name, "input dim dtype", "input")
 known("searchsorted", sorter=literal(lambda this: [place % this.shape[-1] for place in range(this.size)]))
 known("bucketize", boundaries=increasing())
 

@@ -1,0 +1,337 @@
+"""Second opinions: formulas that do not call the function under test.
+
+PyTorch's float64 shares the faults of a kernel that is one template for all dtypes. Where this table knows a
+function, the reference of a torch case is the formula in float64 instead of PyTorch's own float64
+(assay.torch_cases.oracle). Formulas of Paddle's references are used where the meaning is the same and the
+reference does not call PyTorch's function of that name; the others are written here with other operations.
+
+A formula gives None where it has no opinion, such as for complex numbers.
+"""
+
+import inspect
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from assay.apis.loss import reduced
+from assay.apis.normalization import standard
+from assay.reference import torch
+from assay.registry import REGISTRY, changes_input
+
+MOST_PRODUCTS = 1 << 12  # of a matrix product that is added up element by element
+Formula = Callable[..., Any]
+
+
+def _full(name: str) -> str:
+    return name.replace("F.", "torch.nn.functional.").replace("P.", "paddle.nn.functional.")
+
+
+# PyTorch's name: Paddle's name, then PyTorch's parameters that Paddle calls otherwise.
+_PADDLE = {
+    _full(name): (_full(like), dict(pair.split("=") for pair in renamed))
+    for name, like, *renamed in map(
+        str.split,
+        """\
+F.selu P.selu input=x
+F.l1_loss P.l1_loss target=label
+F.mse_loss P.mse_loss target=label
+F.huber_loss P.smooth_l1_loss target=label
+F.gaussian_nll_loss P.gaussian_nll_loss target=label var=variance eps=epsilon
+F.poisson_nll_loss P.poisson_nll_loss target=label eps=epsilon
+F.hinge_embedding_loss P.hinge_embedding_loss target=label
+F.layer_norm P.layer_norm input=x eps=epsilon
+F.group_norm P.group_norm input=x eps=epsilon
+F.pairwise_distance P.pairwise_distance x1=x x2=y eps=epsilon
+F.bilinear P.bilinear input1=x1 input2=x2
+F.pixel_shuffle P.pixel_shuffle input=x
+F.pixel_unshuffle P.pixel_unshuffle input=x
+F.channel_shuffle P.channel_shuffle input=x
+torch.addmm paddle.addmm mat1=x mat2=y
+torch.baddbmm paddle.baddbmm batch1=x batch2=y
+torch.dist paddle.dist input=x other=y
+torch.dot paddle.dot input=x tensor=y
+torch.frac paddle.frac input=x
+torch.nansum paddle.nansum input=x dim=axis
+torch.trace paddle.trace input=x
+torch.linalg.vecdot paddle.linalg.vecdot dim=axis
+""".splitlines(),
+    )
+}
+# By PyTorch's name without its namespace, also for methods and in-place forms.
+_OWN: dict[str, Formula] = {}
+_IGNORED = frozenset({"inplace", "out"})
+
+
+def _own(*names: str) -> Callable[[Formula], Formula]:
+    def register(formula: Formula) -> Formula:
+        _OWN.update(dict.fromkeys(names, formula))
+        return formula
+
+    return register
+
+
+@cache
+def opinion_on(api: str, parameters: tuple[str, ...]) -> Formula | None:
+    """The formula for a function of PyTorch, which takes the arguments by their names; None if there is
+    none."""
+    home, _, stem = api.rpartition(".")
+    if home not in ("torch", "torch.Tensor", "torch.nn.functional", "torch.linalg", "torch.special"):
+        return None
+    plain = stem[:-1] if changes_input(api) and not stem.endswith("__") else stem
+    like, renamed = _PADDLE.get(api, ("", {}))
+    formula = REGISTRY[like].call if like else _OWN.get(plain)
+    if formula is None or not parameters:
+        return None
+    taken = tuple(inspect.signature(formula).parameters)
+    renamed = renamed if like else {parameters[0]: taken[0], "other": "y", "mat2": "y"}
+
+    def opinion(named: dict[str, Any]) -> Any:
+        tensors = [value for value in named.values() if isinstance(value, torch.Tensor)]
+        floating = any(tensor.is_floating_point() for tensor in tensors)
+        if not floating or any(tensor.is_complex() for tensor in tensors):
+            return None
+        given = {
+            renamed.get(name, name): value
+            for name, value in named.items()
+            if name not in _IGNORED and (value is not None or name in taken)
+        }
+        return None if given.keys() - {*taken} else formula(**given)
+
+    return opinion
+
+
+@_own("relu")
+def _relu(x: Any) -> Any:
+    return torch.where(x <= 0, 0, x)
+
+
+@_own("relu6")
+def _relu6(x: Any) -> Any:
+    return torch.where(x <= 0, 0, torch.where(x >= 6, 6, x))
+
+
+@_own("hardtanh")
+def _hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
+    return torch.where(x <= min_val, min_val, torch.where(x >= max_val, max_val, x))
+
+
+@_own("hardsigmoid")
+def _hardsigmoid(x: Any) -> Any:
+    return torch.where(x <= -3, 0, torch.where(x >= 3, 1, (x + 3) / 6))
+
+
+@_own("hardswish")
+def _hardswish(x: Any) -> Any:
+    """At the knees the gradient is that beyond them: 0 and 1."""
+    between = x * (x + 3).clamp(0, 6) / 6
+    return torch.where(x == -3, 0, torch.where(x >= 3, x, between))
+
+
+@_own("leaky_relu")
+def _leaky_relu(x: Any, negative_slope: float = 0.01) -> Any:
+    return torch.where(x > 0, x, x * negative_slope)
+
+
+@_own("threshold")
+def _threshold(x: Any, threshold: float, value: float) -> Any:
+    return torch.where(x <= threshold, value, x)
+
+
+@_own("hardshrink")
+def _hardshrink(x: Any, lambd: float = 0.5) -> Any:
+    return torch.where(x.abs() <= lambd, 0, x)
+
+
+@_own("softshrink")
+def _softshrink(x: Any, lambd: float = 0.5) -> Any:
+    return torch.where(x > lambd, x - lambd, torch.where(x < -lambd, x + lambd, x * 0))
+
+
+@_own("sigmoid", "expit")
+def _sigmoid(x: Any) -> Any:
+    small = torch.exp(-x.abs())
+    return torch.where(x < 0, small, 1) / (1 + small)
+
+
+@_own("silu")
+def _silu(x: Any) -> Any:
+    return x * _sigmoid(x)
+
+
+@_own("gelu")
+def _gelu(x: Any, approximate: str = "none") -> Any:
+    if approximate == "none":
+        return x * torch.special.erfc(-x / math.sqrt(2)) / 2
+    return x * _sigmoid(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
+
+
+@_own("softplus")
+def _softplus(x: Any, beta: float = 1, threshold: float = 20) -> Any:
+    scaled = x * beta
+    return torch.where(scaled > threshold, x, torch.logaddexp(scaled, torch.zeros_like(x)) / beta)
+
+
+def _elu_of(x: Any, alpha: float, inner: float) -> Any:
+    return torch.where(x > 0, x, alpha * torch.expm1(x.clamp(max=0) / inner))
+
+
+@_own("elu")
+def _elu(x: Any, alpha: float = 1.0) -> Any:
+    return _elu_of(x, alpha, 1.0)
+
+
+@_own("celu")
+def _celu(x: Any, alpha: float = 1.0) -> Any:
+    return _elu_of(x, alpha, alpha)
+
+
+@_own("glu")
+def _glu(x: Any, dim: int = -1) -> Any:
+    left, right = x.tensor_split(2, dim)
+    return left * _sigmoid(right)
+
+
+def _shares(x: Any, dim: int) -> tuple[Any, Any, Any]:
+    """Differences from the maximum, their exponentials, and the sums of those."""
+    below = x - x.detach().amax(dim, keepdim=True)
+    powers = torch.exp(below)
+    return below, powers, powers.sum(dim, keepdim=True)
+
+
+def _in(x: Any, dtype: Any) -> Any:
+    return x if dtype is None else x.to(dtype)
+
+
+@_own("softmax")
+def _softmax(x: Any, dim: int, dtype: Any = None, _stacklevel: int = 3) -> Any:
+    x = _in(x, dtype)
+    if not x.numel():
+        return None
+    _, powers, sums = _shares(x, dim)
+    return powers / sums
+
+
+@_own("softmin")
+def _softmin(x: Any, dim: int, dtype: Any = None, _stacklevel: int = 3) -> Any:
+    return _softmax(-_in(x, dtype), dim)
+
+
+@_own("log_softmax")
+def _log_softmax(x: Any, dim: int, dtype: Any = None, _stacklevel: int = 3) -> Any:
+    x = _in(x, dtype)
+    if not x.numel():
+        return None
+    below, _, sums = _shares(x, dim)
+    return below - torch.log(sums)
+
+
+@_own("rms_norm")
+def _rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
+    squares = torch.square(x).mean(list(range(-len(normalized_shape), 0)), keepdim=True)
+    y = x * torch.rsqrt(squares + eps)
+    return y if weight is None else y * weight
+
+
+@_own("instance_norm")
+def _instance_norm(
+    x: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
+    use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
+) -> Any:  # fmt: skip
+    if running_mean is not None or not use_input_stats:
+        return None
+    y = standard(x.flatten(2), [-1], eps).reshape(x.shape)
+    shape = [-1] + [1] * (x.ndim - 2)
+    y = y if weight is None else y * weight.reshape(shape)
+    return y if bias is None else y + bias.reshape(shape)
+
+
+@_own("smooth_l1_loss")
+def _smooth_l1_loss(x: Any, target: Any, reduction: str = "mean", beta: float = 1.0) -> Any:
+    if not beta:
+        return None
+    error = torch.abs(x - target)
+    return reduced(torch.where(error < beta, error * error / 2 / beta, error - beta / 2), reduction)
+
+
+@_own("linear")
+def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
+    if weight.ndim != 2:
+        return None
+    product = _matmul(x if x.ndim > 1 else x[None], weight.mT)
+    if product is None:
+        return None
+    product = product if x.ndim > 1 else product[0]
+    return product if bias is None else product + bias
+
+
+@_own("matmul", "mm", "bmm")
+def _matmul(x: Any, y: Any) -> Any:
+    """Sums of products, without a kernel for matrices."""
+    if min(x.ndim, y.ndim) < 2 or x.numel() * y.shape[-1] > MOST_PRODUCTS:
+        return None
+    if not x.is_floating_point() or x.shape[-1] != y.shape[-2]:
+        return None
+    return (x[..., :, None, :] * y.mT[..., None, :, :]).sum(-1)
+
+
+def _rows(weight: Any, x: Any, scale_grad_by_freq: bool) -> Any:
+    """The rows of `weight`; their gradients are divided by how often each row occurs, if that is asked."""
+    rows = weight[x]
+    if scale_grad_by_freq and rows.requires_grad:
+        times = torch.bincount(x.flatten(), minlength=len(weight))[x]
+        rows.register_hook(lambda gradient: gradient / times[..., None])
+    return rows
+
+
+@_own("embedding")
+def _embedding(
+    x: Any, weight: Any, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False, sparse: bool = False,
+) -> Any:  # fmt: skip
+    if padding_idx is not None or max_norm is not None or sparse:
+        return None
+    return _rows(weight, x, scale_grad_by_freq)
+
+
+@_own("embedding_bag")
+def _embedding_bag(
+    x: Any, weight: Any, offsets: Any = None, max_norm: Any = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+    per_sample_weights: Any = None, include_last_offset: bool = False, padding_idx: Any = None,
+) -> Any:  # fmt: skip
+    if x.ndim != 2 or not x.numel() or max_norm is not None or padding_idx is not None:
+        return None
+    if sparse or mode == "max":
+        return None
+    rows = _rows(weight, x, scale_grad_by_freq)
+    rows = rows if per_sample_weights is None else rows * per_sample_weights[..., None]
+    return rows.sum(1) if mode == "sum" else rows.mean(1)
+
+
+def _picked(log_p: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
+    """Minus the entry of each row of `log_p`, classes second, that its class selects."""
+    kept = target != ignore_index
+    target = torch.where(kept, target, 0)
+    factor = torch.where(kept, 1 if weight is None else weight.detach()[target], 0)
+    loss = torch.where(kept, -log_p.gather(1, target[:, None]).squeeze(1) * factor, 0)
+    return loss.sum() / factor.sum(dtype=log_p.dtype) if reduction == "mean" else reduced(loss, reduction)
+
+
+@_own("nll_loss")
+def _nll_loss(
+    x: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    if x.ndim < 2 or not x.numel() or target.is_floating_point():
+        return None
+    return _picked(x, target, weight, ignore_index, reduction)
+
+
+@_own("cross_entropy")
+def _cross_entropy(
+    x: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Any:  # fmt: skip
+    if x.ndim < 2 or not x.numel() or target.is_floating_point() or label_smoothing:
+        return None
+    return _picked(_log_softmax(x, 1), target, weight, ignore_index, reduction)

@@ -1,0 +1,72 @@
+"""Formulas that give second opinions on PyTorch's functions agree with them (assay.torch_cases.second).
+
+test_torch_cases.py runs it in a lane's Python, which has PyTorch.
+"""
+
+import pathlib
+import sys
+
+import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+
+from assay.registry import load_all  # noqa: E402
+from assay.torch_cases.names import function_of, parameters_of  # noqa: E402
+from assay.torch_cases.second import opinion_on  # noqa: E402
+
+load_all()
+X = torch.linspace(-5, 5, 24, dtype=torch.float64).reshape(4, 6)
+Y = torch.linspace(0.1, 0.9, 24, dtype=torch.float64).reshape(4, 6)
+CLASSES = torch.tensor([1, 5, 0, 2])
+IMAGE = torch.linspace(-2, 3, 96, dtype=torch.float64).reshape(2, 4, 3, 4)
+KNOWN = [
+    ("torch.nn.functional.relu", {"input": X, "inplace": False}),
+    ("torch.Tensor.relu_", {"self": X}),
+    ("torch.sigmoid", {"input": X}),
+    ("torch.nn.functional.gelu", {"input": X, "approximate": "tanh"}),
+    ("torch.nn.functional.softmax", {"input": X, "dim": 1}),
+    ("torch.nn.functional.huber_loss", {"input": X, "target": Y, "delta": 0.7}),
+    ("torch.nn.functional.smooth_l1_loss", {"input": X, "target": Y, "beta": 0.7}),
+    ("torch.nn.functional.layer_norm", {"input": X, "normalized_shape": [6], "eps": 0.1}),
+    ("torch.nn.functional.group_norm", {"input": IMAGE, "num_groups": 2, "eps": 0.1}),
+    ("torch.nn.functional.cross_entropy", {"input": X, "target": CLASSES, "ignore_index": 5}),
+    ("torch.matmul", {"input": X, "other": Y.mT}),
+    ("torch.addmm", {"input": X @ Y.mT, "mat1": X, "mat2": Y.mT, "beta": 0.5, "alpha": 2}),
+    (
+        "torch.nn.functional.embedding_bag",
+        {"input": torch.tensor([[3, 0], [0, 0]]), "weight": X, "mode": "mean"},
+    ),
+]
+UNKNOWN = [
+    ("torch.relu", {"input": torch.ones(3, dtype=torch.complex64)}),
+    ("torch.nn.functional.mse_loss", {"input": X, "target": Y, "reduce": False}),
+    ("torch.nn.functional.huber_loss", {"input": X, "target": Y, "weight": Y}),
+    ("torch.matmul", {"input": X[0], "other": X[0]}),
+    ("torch.addmm", {"input": CLASSES[None], "mat1": CLASSES[None], "mat2": CLASSES[:, None], "beta": 0.5}),
+]
+
+
+def test_formulas_agree_with_pytorch():
+    for api, arguments in KNOWN:
+        function = function_of(torch, api)
+        opinion = opinion_on(api, parameters_of(torch, api, function))
+        given = {name: each.clone() if hasattr(each, "clone") else each for name, each in arguments.items()}
+        positional = [given.pop("self")] if "self" in given else []
+        torch.testing.assert_close(opinion(arguments), function(*positional, **given))
+
+
+def test_arguments_that_a_formula_does_not_know():
+    for api, arguments in UNKNOWN:
+        assert opinion_on(api, tuple(arguments))(arguments) is None, api
+
+
+def test_functions_that_no_formula_knows():
+    assert opinion_on("torch.sin", ("input",)) is None
+    assert opinion_on("torch.ops.aten.relu", ("self",)) is None
+
+
+if __name__ == "__main__":
+    for name, test in list(globals().items()):
+        if name.startswith("test_"):
+            test()
+            print(name)
