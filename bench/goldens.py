@@ -3,12 +3,13 @@
 
     goldens.py FOLDER CASES --flags="…" --recorded="…" --tested="…" --steps=record,direct
 
-CASES is a file of cases, of which --cases are drawn by --seed. `record` and `digest` write the folders
-FOLDER/record and FOLDER/digest of goldens, `direct` compares without them, `compare` and `sketch` compare
-with the two folders. --flags are for all steps; --recorded (of `record`, `digest`, `direct`) choose the
-reference lane, --tested (of `direct`, `compare`, `sketch`) the lane under test. FOLDER may be carried to
-another machine between the steps. Prints seconds, bytes, outcomes, and which verdicts differ from those of
-`direct`.
+Draws --cases lines by --seed from the file CASES. The steps:
+    record, digest   record goldens, and goldens with --digest, into FOLDER/record and FOLDER/digest
+    direct           compares both lanes without goldens
+    compare, sketch  compare the test lane with FOLDER/record and FOLDER/digest
+All steps get --flags. --recorded chooses the reference lane of `record`, `digest` and `direct`; --tested
+chooses the test lane of `direct`, `compare` and `sketch`. FOLDER may be carried to another machine between
+two steps. Prints seconds, bytes, outcomes, and the verdicts that differ from those of `direct`.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def outcomes(folder: pathlib.Path) -> dict[str, str]:
 
 
 def differences(direct: dict[str, str], other: dict[str, str]) -> str:
-    """How many verdicts are equal, and the kinds of those that are not, each with a case."""
+    """Counts the equal verdicts, and those that differ by kind with an example of each."""
     apart = [
         (verdict, other.get(text), text) for text, verdict in direct.items() if other.get(text) != verdict
     ]

@@ -227,7 +227,7 @@ class Bar {
       const Number truth = input_.truth[i];
       if (!same_kind(input_.reference[i], truth)) return false;
       if (!is_finite(truth)) continue;
-      if (finest ? is_long(truth.real()) || is_long(truth.imag()) : input_.reference[i] != truth) {
+      if (finest ? needs_float64(truth) : input_.reference[i] != truth) {
         return false;
       }
     }
@@ -247,10 +247,6 @@ class Bar {
       if (larger_part(input_.reference[i] - truth) > half * kAsGoodAsHalf) return false;
     }
     return true;
-  }
-
-  static bool is_long(double value) {
-    return static_cast<double>(static_cast<float>(value)) != value;
   }
 
   // The error that rounding can cause in an element with this ulp, whose truth moves by `moved`.
@@ -360,6 +356,11 @@ double scale_of(Values values) {
 
 BarMeasurement measure_bar(const BarInput& input) {
   return Bar(input, scale_of(input.truth)).run();
+}
+
+bool needs_float64(std::complex<double> value) {
+  const auto narrowed = [](double part) { return double{static_cast<float>(part)}; };
+  return narrowed(value.real()) != value.real() || narrowed(value.imag()) != value.imag();
 }
 
 std::vector<double> moved_distances(const BarInput& input) {

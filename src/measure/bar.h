@@ -91,6 +91,9 @@ std::vector<double> moved_distances(const BarInput& input);
 // side's values.
 std::vector<double> error_units(const BarInput& input);
 
+// Whether a float32 cannot hold the value. NaN counts as such.
+bool needs_float64(std::complex<double> value);
+
 // The largest finite magnitude; 0 if no value is finite.
 double scale_of(Values values);
 

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <functional>
 
 #include "fill/fill.h"
 #include "slot/arbiter.h"
@@ -40,20 +39,13 @@ int dropped_bits(DType dtype, const std::vector<double>& results) {
   return narrow ? drop : 0;
 }
 
-bool has_long_mantissa(std::complex<double> value) {
-  const auto is_long = [](double part) {
-    return static_cast<double>(static_cast<float>(part)) != part;
-  };
-  return is_long(value.real()) || is_long(value.imag());
-}
-
-// Elements that decide what the judge takes for the scale of the tensor and for an exact result,
-// and how far it lets the other side be off because the reference is off itself.
-std::vector<std::uint64_t> landmarks_of(const BarInput& input, const ComplexValues& results) {
-  const std::vector<double> units = error_units(input);
-  const auto largest = [&](const std::function<double(std::size_t)>& value) {
-    std::size_t found = 0;
-    for (std::size_t i = 1; i < units.size(); ++i) {
+// The elements from which the judge takes the scale of the tensor, whether the reference is exact,
+// and by how many error bars (`units`) it is off.
+std::vector<std::uint64_t> landmarks_of(const BarInput& input, const ComplexValues& results,
+                                        const std::vector<double>& units) {
+  const auto largest = [&](const auto& value) {
+    std::uint64_t found = 0;
+    for (std::uint64_t i = 1; i < units.size(); ++i) {
       if (value(i) > value(found)) found = i;
     }
     return found;
@@ -62,7 +54,7 @@ std::vector<std::uint64_t> landmarks_of(const BarInput& input, const ComplexValu
     const double magnitude = std::abs(input.truth[i]);
     return std::isfinite(magnitude) ? magnitude : 0;
   };
-  // How many of these units the reference is off; infinite if it is of another kind than the truth.
+  // The error of the reference in such units; infinite if only one of it and the truth is finite.
   const auto off = [&](std::size_t i, double unit) {
     const double apart = std::abs(results[i] - input.truth[i]);
     if (apart == 0) return 0.0;
@@ -74,12 +66,13 @@ std::vector<std::uint64_t> landmarks_of(const BarInput& input, const ComplexValu
             const double errors = off(i, units[i]);
             return std::isfinite(errors) ? errors : 0;
           }),
-          largest([&](std::size_t i) { return has_long_mantissa(input.truth[i]) ? 1 : 0; })};
+          largest([&](std::size_t i) { return needs_float64(input.truth[i]) ? 1 : 0; })};
 }
 
-// The error that each element of a right result may have, against this reference.
-std::vector<double> allowed_errors(const BarInput& input, const ComplexValues& results) {
-  std::vector<double> errors = error_units(input);
+// The error that each element of a right result may have, against this reference, from its error
+// bars.
+std::vector<double> allowed_errors(const BarInput& input, const ComplexValues& results,
+                                   std::vector<double> errors) {
   std::vector<double> own;
   double most = 0;
   for (std::size_t i = 0; i < errors.size(); ++i) {
@@ -192,8 +185,9 @@ Status GoldenDraft::keep_evidence(const Ending& ending, bool gradients, Trial& t
     for (const double distance : moved_distances(input)) {
       kept.moved.push_back(short_distance(distance));
     }
-    kept.errors = allowed_errors(input, results);
-    kept.landmarks = landmarks_of(input, results);
+    std::vector<double> units = error_units(input);
+    kept.landmarks = landmarks_of(input, results, units);
+    kept.errors = allowed_errors(input, results, std::move(units));
   }
   return {};
 }
@@ -269,11 +263,14 @@ Offset<wire::Digest> GoldenDraft::pack_digest(FlatBufferBuilder& builder, const 
                                               const Trial& trial,
                                               const wire::CaseSettingsT& settings) {
   const std::string path = flatbuffers::GetString(leaf.path());
-  Evidence evidence;  // stays empty where tolerances decide
+  std::vector<std::uint64_t> landmarks;
+  std::vector<double> errors;
   for (const Evidence& one : trial.evidence) {
-    if (one.gradient == gradient && one.path == path) evidence = one;
+    if (one.gradient != gradient || one.path != path) continue;
+    landmarks = one.landmarks;
+    errors = one.errors;
   }
-  const DigestPlan plan = plan_of(leaf, settings.seed, evidence.landmarks);
+  const DigestPlan plan = plan_of(leaf, settings.seed, landmarks);
   std::vector<std::uint8_t> samples;
   for (const std::byte byte : plan.samples(tensor)) {
     samples.push_back(static_cast<std::uint8_t>(byte));
@@ -281,7 +278,6 @@ Offset<wire::Digest> GoldenDraft::pack_digest(FlatBufferBuilder& builder, const 
   std::vector<double> sums;
   std::vector<double> tolerances;
   if (!plan.exact()) {
-    std::vector<double> errors = std::move(evidence.errors);
     if (errors.empty()) {
       for (const std::complex<double>& value : results_of(leaf, tensor)) {
         const double size = std::isfinite(std::abs(value)) ? std::abs(value) : 0;
@@ -292,12 +288,12 @@ Offset<wire::Digest> GoldenDraft::pack_digest(FlatBufferBuilder& builder, const 
     tolerances = plan.tolerances(errors);
   }
   const auto path_offset = builder.CreateString(path);
-  const auto landmarks = builder.CreateVector(evidence.landmarks);
+  const auto landmark_vector = builder.CreateVector(landmarks);
   const auto sample_bytes = builder.CreateVector(samples);
   const auto sum_vector = builder.CreateVector(sums);
   const auto tolerance_vector = builder.CreateVector(tolerances);
-  return wire::CreateDigest(builder, gradient, path_offset, landmarks, sample_bytes, sum_vector,
-                            tolerance_vector, plan.exact() ? checksum(tensor) : 0);
+  return wire::CreateDigest(builder, gradient, path_offset, landmark_vector, sample_bytes,
+                            sum_vector, tolerance_vector, plan.exact() ? checksum(tensor) : 0);
 }
 
 GoldenCase GoldenDraft::finish(const wire::CaseSettingsT& settings, bool digest) const {
