@@ -5,7 +5,6 @@ An entry of python/assay/known_faults means that somebody has looked at the call
 import pathlib
 
 import pytest
-
 from engine import ROOT, failures, run, unknown_faults
 
 SAMPLE = ROOT.parent / "shared" / "corpora" / "sample_core.txt"

@@ -10,9 +10,8 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER.parents[1] / "python"), str(FOLDER)]
 os.environ.pop("ASSAY_FRAMEWORK", None)
 
-from faulty_blind_spots import CASES, FAULTS  # noqa: E402
-
 from engine import outcomes_by_api, run  # noqa: E402
+from faulty_blind_spots import CASES, FAULTS  # noqa: E402
 
 SEEDS = ["0", "1", "2"]
 

@@ -3,7 +3,6 @@
 import subprocess
 
 import pytest
-
 from engine import ASSAY, ROOT
 
 RELU = 'paddle.nn.functional.relu(Tensor([4, 5], "float32"))'

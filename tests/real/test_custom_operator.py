@@ -4,7 +4,6 @@ import shutil
 import subprocess
 
 import pytest
-
 from engine import ROOT, run
 
 EXAMPLE = ROOT / "examples" / "custom_operator"

@@ -8,7 +8,6 @@ import re
 import subprocess
 
 import pytest
-
 from engine import ASSAY, ROOT, run
 
 PADDLE = ROOT / ".venv" / "paddle" / "bin" / "python"

@@ -5,7 +5,6 @@ import json
 import subprocess
 
 import pytest
-
 from engine import ASSAY, ROOT
 
 ADD = 'paddle.add(Tensor([4, 5], "float32"), Tensor([4, 5], "float32"))'

@@ -7,7 +7,6 @@ import subprocess
 import sys
 
 import pytest
-
 from engine import ASSAY, ROOT
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))

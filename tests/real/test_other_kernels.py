@@ -8,9 +8,8 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER.parents[1] / "python"), str(FOLDER)]
 os.environ.pop("ASSAY_FRAMEWORK", None)
 
-from other_kernels import CASES  # noqa: E402
-
 from engine import outcomes_by_api  # noqa: E402
+from other_kernels import CASES  # noqa: E402
 
 
 def test_what_only_rounding_or_range_differs_in_is_right(tmp_path):

@@ -4,7 +4,6 @@ import json
 import subprocess
 
 import pytest
-
 from engine import ASSAY, ROOT
 
 # Operators for each of which some relation does not hold.

@@ -6,9 +6,8 @@ import sys
 FOLDER = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER.parents[1] / "python"), str(FOLDER)]
 
-from mapped_framework import CASES  # noqa: E402
-
 from engine import findings, outcomes_by_api, run  # noqa: E402
+from mapped_framework import CASES  # noqa: E402
 
 
 def test_large_inputs_are_made_once_and_what_writes_into_one_is_found(tmp_path):

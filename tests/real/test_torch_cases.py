@@ -4,7 +4,6 @@ import shutil
 import subprocess
 
 import pytest
-
 from engine import ASSAY, ROOT, passes_in_torch
 
 PASSING = """\

@@ -8,9 +8,8 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER.parents[1] / "python"), str(FOLDER)]
 os.environ.pop("ASSAY_FRAMEWORK", None)
 
-from faulty_values import CASES, FAULTS, OWN_FAULTS  # noqa: E402
-
 from engine import outcomes_by_api  # noqa: E402
+from faulty_values import CASES, FAULTS, OWN_FAULTS  # noqa: E402
 
 
 def test_every_planted_fault_is_found(tmp_path):
