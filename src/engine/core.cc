@@ -220,6 +220,16 @@ const wire::JobT* Core::held(std::size_t slot, std::uint64_t id, std::uint32_t a
   return nullptr;
 }
 
+std::vector<RunningCase> Core::running() const {
+  std::vector<RunningCase> cases;
+  for (const Slot& at : slots_) {
+    if (at.held.empty()) continue;
+    const auto ms = static_cast<double>(clock_ms_ - at.answered_ms);
+    cases.push_back({at.held.front().test_case.text, ms / 1'000});
+  }
+  return cases;
+}
+
 void Core::slot_spoke(std::size_t slot) { slots_[slot].spoke_ms = clock_ms_; }
 
 void Core::slot_answered(std::size_t slot, std::span<const Answer> answers) {

@@ -20,6 +20,7 @@
 
 #include "engine/retries.h"
 #include "schedule/queue.h"
+#include "store/running_now.h"
 #include "store/store.h"
 
 namespace assay {
@@ -159,6 +160,8 @@ class Core {
 
   // The case with this id and attempt if this slot holds it, otherwise nullptr.
   const wire::JobT* held(std::size_t slot, std::uint64_t id, std::uint32_t attempt) const;
+  // The case that each slot works on.
+  std::vector<RunningCase> running() const;
   // Why the run ends or has ended.
   StopReason stop_reason() const { return stop_; }
   // The first error of the engine, if there was one.

@@ -92,6 +92,7 @@ Result<RunEnding> Session::run() {
   act();
   tick();
   if (!context_.stopped()) context_.run();
+  remove_running(config_.folder);
   signals_.reset();  // nothing below waits for long: a signal may end the program again
   slots_.clear();
   for (Server& server : servers_) {
@@ -342,11 +343,21 @@ void Session::tick() {
   core_.tick(monotonic_ns() / kNsInMs);
   act();
   sweep();
+  show_running();
   (void)cap_logs(config_.folder / "lanes", kMostLogBytes);  // a full disk shows elsewhere
   ticker_.expires_after(kTick);
   ticker_.async_wait([this](const asio::error_code& error) {
     if (!error) tick();
   });
+}
+
+// A page may miss this file; a run does not end because it cannot be written.
+void Session::show_running() {
+  constexpr std::int64_t kPauseMs = 1'000;
+  const std::int64_t now_ms = monotonic_ns() / kNsInMs;
+  if (now_ms - shown_running_ms_ < kPauseMs) return;
+  shown_running_ms_ = now_ms;
+  (void)write_running(config_.folder, core_.running());
 }
 
 Status Session::watch_signals() {

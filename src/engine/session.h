@@ -80,6 +80,7 @@ class Session {
   void sweep_at_end();
   Status watch_signals();
   void tick();
+  void show_running();
 
   const RunConfig& config_;
   Recorder& recorder_;
@@ -88,6 +89,7 @@ class Session {
   Core core_;
   asio::io_context context_{1};
   asio::steady_timer ticker_;
+  std::int64_t shown_running_ms_ = 0;
   bool sweeping_ = false;               // a killed server may have left processes behind
   std::vector<wire::LaneSpecT> lanes_;  // of each slot
   std::vector<Server> servers_;

@@ -27,12 +27,13 @@ std::string_view file_text(std::string_view name) {
 
 // The modules of a page as one script: without imports, and without the word "export".
 std::string script_of(Kind kind) {
-  constexpr std::array<std::string_view, 3> kOwn{"run.js", "chain.js", "timeline.js"};
+  std::vector<std::string_view> names{"words.js", "kit.js", "table.js", "charts.js"};
+  if (kind == Kind::run) names.emplace_back("run.js");
+  if (kind == Kind::chain) names.emplace_back("chain.js");
+  if (kind == Kind::timeline) names.insert(names.end(), {"drawing.js", "timeline.js"});
   constexpr std::string_view kExport = "export ";
   std::string script = "'use strict';\n";
-  for (const std::string_view name :
-       {std::string_view("words.js"), std::string_view("kit.js"), std::string_view("table.js"),
-        std::string_view("charts.js"), kOwn[static_cast<std::size_t>(kind)]}) {
+  for (const std::string_view name : names) {
     bool importing = false;
     for (const std::string& whole : split_at(file_text(name), '\n')) {
       std::string_view line = whole;

@@ -13,6 +13,7 @@
 #include "store/open_store.h"
 #include "store/past_folders.h"
 #include "store/postgres_store.h"
+#include "store/running_now.h"
 
 namespace assay {
 namespace {
@@ -187,6 +188,9 @@ class FolderSource final : public RunSource {
     page["planned"] = counts_.planned;
     page["unfinished"] = counts_.planned - counts_.finished;
     rate_.put_into(page, counts_.planned - counts_.finished);
+    for (const RunningCase& each : read_running(folder_)) {
+      page["running"].push_back({{"case", each.text}, {"seconds", each.seconds}});
+    }
     page["name"] = folder_name(folder_);
     if (others_ms_) put_history(others_, run_->totals(folder_name(folder_)), page);
     return page;

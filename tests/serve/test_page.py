@@ -470,10 +470,14 @@ def test_a_run_that_goes_on_is_shown(run, serve, page):
         assert going.poll() is None
         assert page.locator(".trouble").count() == 0
         assert "cases/s" in page.locator("#progress").inner_text()
+        wait_until(lambda: page.locator("#running").count())
+        page.locator("#running summary").click()
+        assert "paddle.fake.slow(Tensor([" in page.locator("#running td").first.inner_text()
         check_looks(page, "live")
     finally:
         going.terminate()
         going.wait(timeout=60)
+    assert not (run.folder / "run" / "running.json").exists()
     # All that it had recorded is there, and nothing else was written.
     done = subprocess.run(
         [ASSAY, "report", run.folder / "run", "--json"], capture_output=True, text=True, timeout=60

@@ -119,6 +119,48 @@ def test_keys_and_mouse_zoom_and_move(page):
     assert "communication 2 ms" in page.locator(".sums").inner_text()  # 2 ranks × 5 × 200 µs
 
 
+def test_the_overview_lines_up_with_the_tracks(page):
+    """A place in it is the time that the drawing has there while it shows everything."""
+    over, drawing = page.locator("canvas").first.bounding_box(), page.locator("canvas").last.bounding_box()
+    assert (over["x"], over["width"]) == (drawing["x"], drawing["width"])
+    whole, left = page.evaluate("D.span"), page.evaluate("left()")
+    page.keyboard.press("0")
+    page.evaluate("move(0, D.span / 10)")
+    page.mouse.click(over["x"] + left + (over["width"] - left) / 2, over["y"] + 16)
+    middle = page.evaluate("(view.from + view.to) / 2")
+    assert abs(middle - whole / 2) < whole / 200
+
+
+def test_two_fingers_zoom(page):
+    """The times below the fingers stay below them."""
+    box = page.locator("canvas").last.bounding_box()
+    fingers = page.context.new_cdp_session(page)
+    x, y = box["x"] + 500, box["y"] + 60
+
+    def touch(kind, *places):
+        points = [{"x": place, "y": y, "id": i} for i, place in enumerate(places)]
+        fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    time_at = "x => view.from + (x - left()) / (innerWidth - 2 * document.querySelector('canvas')"
+    time_at += ".getBoundingClientRect().x - left()) * (view.to - view.from)"
+    whole = page.evaluate("view.to - view.from")
+    below = [page.evaluate(time_at, place - box["x"]) for place in (x, x + 100)]
+    touch("touchStart", x)
+    touch("touchStart", x, x + 100)
+    touch("touchMove", x - 50, x + 150)
+    shown = page.evaluate("view.to - view.from")
+    now = [page.evaluate(time_at, place - box["x"]) for place in (x - 50, x + 150)]
+    touch("touchEnd")
+    assert abs(shown - whole / 2) < whole / 100
+    assert all(abs(a - b) < whole / 200 for a, b in zip(below, now, strict=True))
+    # One finger moves what is shown.
+    begin = page.evaluate("view.from")
+    touch("touchStart", x)
+    touch("touchMove", x - 100)
+    touch("touchEnd")
+    assert page.evaluate("view.from") > begin
+
+
 def test_kernels_sort_and_names_stay_text(page):
     view(page, "kernels")
     first = page.locator("main tr[aria-rowindex='2']")

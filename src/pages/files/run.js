@@ -62,7 +62,8 @@ function verdict() {
 
 function head() {
   const p = run.properties || {}, done = run.planned - run.unfinished, of = by(run.outcomes || {});
-  const live = run.rate !== undefined || run.reading, open = at('head').querySelector('details')?.open;
+  const live = run.rate !== undefined || run.reading, open = name => at('head').querySelector(`#${name}`)?.open;
+  const focused = document.activeElement?.closest('#head details')?.id;
   const share = run.planned ? done / run.planned : 0, span = run.history || [];
   const minutes = span.length && span.at(-1)[0] - span[0][0] + 60000;
   const before = run.against && (run.runs || []).find(r => r.name === run.against.past.split('/').at(-1));
@@ -82,16 +83,25 @@ function head() {
     verdict: run.outcomes ? verdict() : t('Reading the run'), line: line.join(' · '),
     above: (run.unfinished || (live && !run.planned)) && [el('div', { class: 'progress', role: 'progressbar', 'aria-valuenow': Math.floor(100 * share),
       'aria-valuemin': 0, 'aria-valuemax': 100, 'aria-label': t('Progress') }, bar),
-      el('p', { id: 'progress' }, progress.join(' · '))],
+      el('p', { id: 'progress' }, progress.join(' · ')),
+      run.running && runningNow(run.running, open('running'))],
     numbers: [[t('Pass rate'), percent(of.good, of.judged), of.judged > 0 && t('of {} judged', number(of.judged))],
       run.against && [t('Failed cases'), number(of.failed), of.failed > 0 && t('in {}', plural(run.findings.length,
         'finding'))], [t('Not judged'), number(of.without)],
       [t('APIs'), number((run.apis || []).length)],
       minutes && [t('Duration'), duration(minutes / 1000), before?.duration_ms > 0
         && t('was {}', duration(before.duration_ms / 1000))]],
-    below: el('details', { open }, el('summary', null, t('Settings and machine')),
+    below: el('details', { id: 'settings', open: open('settings') }, el('summary', null, t('Settings and machine')),
       facts([...settings, ...Object.entries(p).filter(([, v]) => v !== '')])) });
+  if (focused) at(focused)?.querySelector('summary').focus();
   if (run.trouble) trouble(run.trouble);
+}
+
+function runningNow(cases, open) {
+  const [longest] = cases;
+  return el('details', { id: 'running', open }, el('summary', null, plural(cases.length, 'case'), ` ${t('running')} · `,
+    t('the longest for {}', duration(longest.seconds)), ' · ', el('code', null, longest.case.split('(')[0])),
+  plainTable([t('Case'), t('Seconds')], cases.map(c => [el('code', null, c.case), number(Math.round(c.seconds))]), [1]));
 }
 
 function trouble(text) {

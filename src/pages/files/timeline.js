@@ -2,17 +2,11 @@
 import { KEYS, at, chips, code, el, empty, facts, fill, header, inside, mark, median, number, percent, search, share,
   signed, span, state, t, tip, views } from './kit.js';
 import { Table, listed, plainTable } from './table.js';
-import { bars, ink, lines, scaled, ticks } from './charts.js';
+import { bars, lines } from './charts.js';
+import { COLOURS, D, SLOW, WAIT, colourOf, draw, first, left, nameOf, parts, partsOf, prepare, shortLabel,
+  view } from './drawing.js';
 
-const COLOURS = ['#4c8ddb', '#d1495b', '#c9a227', '#2a9d8f', '#e07b39', '#8e9fd6', '#a56cc1'];  // of work, by D.kinds
-const WAIT = { fill: 'Pipeline fills', drain: 'Pipeline drains', dependency: 'Waits for a neighbour stage',
-  host: 'Waits for the host', device: 'Starts late on the device', queue: 'Launch queue is full',
-  loader: 'Waits for the data loader', ranks: 'Waits for other ranks' };  // the kinds behind them are waits
-const ROW = 24, LOW = 14, GROUP = 24, STRIP = 32, AXIS = 16;  // heights in pixels; LOW: a row of waits
-const SLOW = 1.2;  // a step this much longer than the median is slow
-const FEW = 3;     // pixels; a slice at least this wide is drawn by itself, shorter ones as sums
-let D = null, A = null;
-const view = { from: 0, to: 1, marked: null };
+let A = null;
 
 const total = key => A.devices.reduce((n, d) => n + d.total[key], 0);
 const stepLink = number_ => {
@@ -136,163 +130,6 @@ function changes() {
 
 // ---- drawing ----
 
-function prepare() {
-  let y = AXIS;
-  D.rows = [];
-  D.span = D.runs.reduce((most, r) => Math.max(most, r.span), 1);
-  D.runs.forEach((run, index) => {
-    let group = null;
-    run.y = y;
-    run.title = D.runs.length > 1 && t(index ? 'after' : 'before');
-    run.middle = median(run.steps.map(s => s[3]));
-    y += STRIP;
-    for (const row of run.rows) {
-      const count = row.s.length / 4;
-      row.begin = new Float64Array(count); row.end = new Float64Array(count); row.most = new Float64Array(count);
-      let time = 0, most = 0;
-      for (let i = 0; i < count; i++) {
-        time += row.s[4 * i]; row.begin[i] = time; row.end[i] = time + row.s[4 * i + 1];
-        most = Math.max(most, row.end[i]); row.most[i] = most;
-      }
-      row.run = index;
-      row.waits = row.s[2] >= COLOURS.length;
-      row.high = row.waits ? LOW : ROW;
-      row.call = new Map();
-      for (let i = 0; i < (row.c?.length || 0); i += 2) row.call.set(row.c[i], row.c[i + 1]);
-      if (row.rank >= 0 && row.rank !== group) { row.head = y; y += GROUP; }
-      group = row.rank;
-      row.y = y;
-      y += row.high;
-      D.rows.push(row);
-    }
-    y += 8;
-  });
-  D.height = y;
-}
-// [row, index of the slice] of each part of a collective.
-const partsOf = (rows, call) => rows.flatMap(row => [...row.call].filter(([, c]) => c === call).map(([i]) => [row, i]));
-const WAITING = '#868c96', colourOf = kind => COLOURS[kind] || WAITING;
-
-// The first slice that may reach `time`: no earlier one ends behind it.
-function first(row, time) {
-  let a = 0, b = row.most.length;
-  while (a < b) { const m = (a + b) >> 1; if (row.most[m] <= time) a = m + 1; else b = m; }
-  return a;
-}
-
-// Nanoseconds of each kind in each of `count` parts of [from, to], of slices shorter than `limit`.
-function parts(row, from, to, count, limit = Infinity) {
-  const sums = D.kinds.map(() => new Float64Array(count + 1)), per = (to - from) / count;
-  for (let i = first(row, from); i < row.begin.length && row.begin[i] < to; i++) {
-    if (row.end[i] - row.begin[i] >= limit) continue;
-    const b = (Math.max(row.begin[i], from) - from) / per, e = (Math.min(row.end[i], to) - from) / per,
-      of = sums[row.s[4 * i + 2]];
-    for (let p = Math.floor(b), last = Math.min(count, Math.ceil(e)); p < last; p++) of[p] += Math.min(e,
-      p + 1) - Math.max(b, p);
-  }
-  return sums;
-}
-
-const left = () => (innerWidth > 640 ? 184 : 88);
-
-function bar(g, x, y, height, sums, p) {  // a pixel is filled as far as its time was
-  let bottom = y + height;
-  for (let kind = 0; kind < sums.length; kind++) {
-    const tall = Math.min(1, sums[kind][p]) * height, top = Math.max(y, bottom - tall);
-    if (tall <= 0) continue;
-    g.fillStyle = colourOf(kind);
-    g.fillRect(x, top, 1, bottom - top);
-    bottom = top;
-  }
-}
-
-// The name within a slice, as far as it fits.
-function inscribe(g, text, x, width, y) {
-  g.save(); g.beginPath(); g.rect(x, y, width - 4, ROW); g.clip();
-  g.fillStyle = '#10131a'; g.fillText(text, x + 4, y + 13);
-  g.restore();
-}
-
-function drawRow(g, row, X, room) {
-  const { from, to } = view, L = left(), per = (to - from) / room, high = row.high - (row.waits ? 4 : 6);
-  const sums = parts(row, from, to, Math.floor(room), FEW * per);
-  for (let p = 0; p < room; p++) bar(g, L + p, row.y + 2, high, sums, p);
-  for (let i = first(row, from); i < row.begin.length && row.begin[i] < to; i++) {
-    if (row.end[i] - row.begin[i] < FEW * per || row.end[i] <= from) continue;
-    const x = Math.max(L, X(row.begin[i])), width = Math.min(L + room, X(row.end[i])) - x;
-    g.fillStyle = colourOf(row.s[4 * i + 2]);
-    g.fillRect(x, row.y + 2, width > 8 ? width - 1 : width, high);
-    if (width > 48 && row.s[4 * i + 3] >= 0) inscribe(g, nameOf(row, i), x, width, row.y + 2);
-  }
-}
-
-// The steps of a run; the slow ones are marked.
-function drawSteps(g, run, X, L, width, bottom) {
-  const soft = ink('--soft');
-  if (run.title) { g.fillStyle = ink('--text'); g.font = '600 14px system-ui, sans-serif'; g.fillText(run.title, 0,
-    run.y + 24); g.font = '12px system-ui, sans-serif'; }
-  for (const s of run.steps) {
-    const x = X(s[1]), end = X(s[2]), slow = s[3] > SLOW * run.middle && run.steps.length > 2;
-    if (end < L || x > width) continue;
-    const begin = Math.max(L, x);
-    g.fillStyle = slow ? ink('--flaky') : soft;
-    if (x >= L && end - x > 8) g.fillRect(x, run.y + 8, 1, bottom - run.y - 8);
-    g.fillRect(begin, run.y + 26, Math.max(1, Math.min(end, width) - begin - 1), slow ? 4 : 2);
-    if (end - begin > 60) g.fillText(`${t('step')} ${s[0]}${slow ? ` · ${t('slow')}` : ''}`, begin + 4, run.y + 20);
-  }
-}
-
-// The parts of the selected collective, linked from rank to rank.
-function drawCall(g, X, L) {
-  const [run, call] = state.get('call').split('.').map(Number);
-  let last = null;
-  g.strokeStyle = ink('--text'); g.lineWidth = 2;
-  for (const [row, i] of partsOf(D.runs[run]?.rows || [], call)) {
-    const x = Math.max(L, X(row.begin[i])), end = Math.max(x + 2, X(row.end[i]));
-    g.strokeRect(x, row.y + 1, end - x, ROW - 4);
-    if (last) { g.beginPath(); g.moveTo(...last); g.lineTo(x, row.y + 1); g.stroke(); }
-    last = [x, row.y + ROW - 3];
-  }
-}
-
-function draw(canvas, minimap) {
-  const [g, width] = scaled(canvas, D.height), L = left(), room = width - L, { from, to } = view,
-    X = ns => L + (ns - from) / (to - from) * room;
-  const text = ink('--text'), soft = ink('--soft'), line = ink('--line');
-  const unit = to - from >= 1e9 ? [1e9, 's'] : to - from >= 1e6 ? [1e6, 'ms'] : [1e3, 'µs'];
-  for (const v of ticks(from / unit[0], to / unit[0], room / 90)) {
-    const x = X(v * unit[0]);
-    g.fillStyle = line; g.fillRect(x, 16, 1, D.height);
-    g.fillStyle = soft; if (x < width - 48) g.fillText(`${number(v)} ${unit[1]}`, x + 4, 12);
-  }
-  for (const row of D.rows) {
-    if (row.head !== undefined) { g.fillStyle = text; g.font = '600 12px system-ui, sans-serif';
-      g.fillText(`${t('rank')} ${row.rank}`, 0, row.head + 18); g.font = '12px system-ui, sans-serif'; }
-    g.fillStyle = soft; g.fillText(shortLabel(row), row.rank >= 0 ? 8 : 0, row.y + (row.waits ? 11 : 15), L - 16);
-    drawRow(g, row, X, room);
-  }
-  D.runs.forEach((run, i) => drawSteps(g, run, X, L, width, D.runs[i + 1]?.y || D.height));
-  if (state.get('call')) drawCall(g, X, L);
-  if (view.marked) {
-    const [a, b] = view.marked;
-    g.fillStyle = `${ink('--accent')}33`;
-    g.fillRect(Math.max(L, X(a)), 0, Math.min(width, X(b)) - Math.max(L, X(a)), D.height);
-  }
-  const [m, wide] = scaled(minimap, 32), work = D.rows.filter(r => !r.waits);
-  if (D.overview?.wide !== wide) {
-    const each = work.map(r => parts(r, 0, D.span, wide)), all = COLOURS.map((_, k) => new Float64Array(wide).map((_, p) =>
-      each.reduce((n, s) => n + s[k][p], 0)));
-    const most = all[0].reduce((n, _, p) => Math.max(n, all.reduce((x, k) => x + k[p], 0)), 0) || 1;
-    D.overview = { wide, sums: all.map(k => k.map(v => v / most)) };
-  }
-  for (let p = 0; p < wide; p++) bar(m, p, 4, 24, D.overview.sums, p);
-  m.strokeStyle = ink('--accent'); m.lineWidth = 2;
-  m.strokeRect(from / D.span * wide + 1, 1, Math.max(2, (to - from) / D.span * wide - 2), 30);
-}
-const waitLabel = row => t(WAIT[D.kinds[row.s[2]]]).replace(innerWidth > 640 ? '' : /^Waits for (the|other|a) /, '');
-const shortLabel = row => (row.waits ? `${row.rank < 0 ? `${row.l} · ` : ''}${waitLabel(row)}`
-  : innerWidth <= 640 && row.rank >= 0 ? row.l.split(' · ').at(-1) : row.l.replace(`rank ${row.rank} · `, ''));
-
 // What is selected: a collective, or sums by kind of the marked time over the rows.
 function sums() {
   const [run, call] = state.get('call').split('.').map(Number), called = D.runs[run]?.calls[call];
@@ -302,7 +139,8 @@ function sums() {
       && t('rank {} came last, others waited up to {}', last, span(waited))].filter(Boolean).join(' · ')}`];
   }
   if (!view.marked) return [el('span', { class: 'soft' },
-    t('Shift and drag marks a time and sums it up. Wheel or + −: zoom. Drag or ← →: move. 0: all.'),
+    matchMedia('(pointer: coarse)').matches ? t('Two fingers zoom, one moves, two taps show all.')
+      : t('Shift and drag marks a time and sums it up. Wheel or + −: zoom. Drag or ← →: move. 0: all.'),
     D.rows.some(r => r.call.size) && ` ${t('Click a collective or press c: it is shown on all ranks.')}`)];
   const [a, b] = view.marked, all = D.kinds.map((_, k) => D.rows.reduce((n, r) => n + parts(r, a, b, 1)[k][0],
     0) * (b - a)), tracks = D.rows.filter(r => !r.waits).length;
@@ -339,8 +177,6 @@ function sliceAt(row, time, slack) {
   }
   return -1;
 }
-const nameOf = (row, i) => (row.s[4 * i + 3] < 0 ? t(WAIT[D.kinds[row.s[4 * i + 2]]] || D.kinds[row.s[4 * i + 2]])
-  : D.runs[row.run].names[row.s[4 * i + 3]]);
 const about = (row, i) => (i < 0 ? '' : `${nameOf(row, i)}\n${span(row.end[i] - row.begin[i])}, ${t('from {} on',
   span(row.begin[i], 7))}`);
 
@@ -349,15 +185,28 @@ function timeline() {
   view.from = Math.min(Number(state.get('from')) || 0, D.span - 1);
   view.to = Math.min(Number(state.get('to')) || D.span, D.span);
   if (view.to <= view.from) view.to = D.span;
-  const canvas = el('canvas'), minimap = el('canvas'), sum = el('p', { class: 'sums', 'aria-live': 'polite' });
+  const canvas = el('canvas'), overview = el('canvas'), sum = el('p', { class: 'sums', 'aria-live': 'polite' });
   const timeAt = x => view.from + (x - left()) / (canvas.clientWidth - left()) * (view.to - view.from);
   let frame = 0;
   redraw = () => { cancelAnimationFrame(frame); frame = requestAnimationFrame(() => { if (!canvas.isConnected) return;
-    draw(canvas, minimap); fill(sum, sums()); }); };
+    draw(canvas, overview); fill(sum, sums()); }); };
   let held = null;
-  const down = event => { held = { x: event.offsetX, from: view.from, to: view.to, marks: event.shiftKey };
-    canvas.setPointerCapture(event.pointerId); };
+  const fingers = new Map();  // their places, by pointer
+  const down = event => {
+    fingers.set(event.pointerId, event.offsetX);
+    held = fingers.size === 2 ? { pinched: [...fingers.values()].map(timeAt) }
+      : { x: event.offsetX, from: view.from, to: view.to, marks: event.shiftKey };
+    canvas.setPointerCapture(event.pointerId);
+  };
+  // The times below two fingers stay below them.
+  const pinch = () => {
+    const [a, b] = [...fingers.values()].sort((x, y) => x - y), [from, to] = held.pinched.toSorted((x, y) => x - y);
+    const per = (to - from) / Math.max(8, b - a), begin = from - (a - left()) * per;
+    move(begin, begin + per * (canvas.clientWidth - left()));
+  };
   const moved = event => {
+    if (fingers.has(event.pointerId)) fingers.set(event.pointerId, event.offsetX);
+    if (held?.pinched) return fingers.size === 2 && pinch();
     if (held?.marks) {
       state.set({ call: '' }, true);
       view.marked = [held.x, event.offsetX].map(x => Math.min(D.span, Math.max(0, timeAt(x)))).sort((a, b) => a - b);
@@ -373,6 +222,7 @@ function timeline() {
     return [row, row ? sliceAt(row, timeAt(event.offsetX), (view.to - view.from) / canvas.clientWidth) : -1];
   };
   const up = event => {
+    fingers.delete(event.pointerId);
     if (held && !held.marks && Math.abs(event.offsetX - held.x) < 3) {
       const [row, i] = under(event), call = row?.call.get(i);
       view.marked = null;
@@ -382,12 +232,12 @@ function timeline() {
     held = null;
   };
   for (const [name, does] of Object.entries({ pointerdown: down, pointermove: moved, pointerup: up,
-    pointerleave: () => tip(), dblclick: () => move(0, D.span) })) canvas.addEventListener(name, does);
+    pointercancel: event => { fingers.delete(event.pointerId); held = null; }, pointerleave: () => tip(), dblclick: () => move(0, D.span) })) canvas.addEventListener(name, does);
   canvas.addEventListener('wheel', event => { event.preventDefault(); zoom(event.deltaY > 0 ? 1.25 : 0.8,
     timeAt(event.offsetX)); }, { passive: false });
-  const there = event => { const x = event.offsetX / minimap.clientWidth * D.span, half = (view.to - view.from) / 2;
+  const there = event => { const x = (event.offsetX - left()) / (overview.clientWidth - left()) * D.span, half = (view.to - view.from) / 2;
     if (event.buttons) move(x - half, x + half); };
-  for (const name of ['pointerdown', 'pointermove']) minimap.addEventListener(name, there);
+  for (const name of ['pointerdown', 'pointermove']) overview.addEventListener(name, there);
   const keys = event => {
     const by = (view.to - view.from) / 5, go = ns => () => move(view.from + ns, view.to + ns), near = () => zoom(0.7),
       far = () => zoom(1.4), does = { '+': near, '=': near, w: near, '-': far, s: far, ArrowLeft: go(-by), a: go(-by),
@@ -400,7 +250,7 @@ function timeline() {
     box.style.background = colourOf(i); box.style.height = '8px';
     return el('span', null, box, t(COLOURS[i] ? D.kinds[i] : 'waiting')); }));
   const host = el('div', { class: 'drawing', tabindex: '0', role: 'application',
-    'aria-label': t('Timeline: + and − zoom, arrows move, 0 shows all'), keydown: keys }, minimap, canvas);
+    'aria-label': t('Timeline: + and − zoom, arrows move, 0 shows all'), keydown: keys }, overview, canvas);
   new ResizeObserver(redraw).observe(host);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => redraw());
   const rank = state.get('rank'), row = rank && D.rows.find(r => String(r.rank) === rank);
@@ -490,8 +340,7 @@ function show() {
 KEYS.push(['+  −', 'Zoom the timeline'], ['←  →', 'Move the timeline'], ['c  C', 'Next and previous collective']);
 addEventListener('hashchange', show);
 Promise.all([at('data'), at('analysis')].map(inside)).then(([data, analysis]) => {
-  D = data;
   A = analysis;
-  prepare();
+  prepare(data);
   show();
 });
