@@ -36,6 +36,8 @@ def _of_coordinates(x: Any, padding_mode: Any = 0) -> float:
 
 
 def _nearest(x: Any, mode: str = "", interpolation_mode: int = 0, padding_mode: Any = 0) -> str:
+    if x.dtype == "float64":
+        return "weights of rounded coordinates are as precise as the truth"
     nearest = mode == "nearest" or interpolation_mode == 1
     jumps = nearest and _reflects(padding_mode) and x.dtype in HALF
     return "a coordinate that is rounded to half precision selects another neighbour" if jumps else ""
