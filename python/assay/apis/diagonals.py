@@ -44,8 +44,10 @@ def fill_diagonal_(x, value, offset=0, wrap=False, name=None):
     columns = x.shape[1]
     step = max(1, sum(_strides(x.shape)))
     end = x.numel() if wrap or x.ndim > 2 else min(x.numel(), columns * columns)
-    places = [at + offset for at in range(0, end, step) if 0 <= at % columns + offset < columns]
-    return x.reshape(-1).index_fill(0, torch.tensor(places, dtype=torch.int64), value).reshape(x.shape)
+    places = torch.arange(0, end, step)
+    column = places % columns + offset
+    places = places[(column >= 0) & (column < columns)] + offset
+    return x.reshape(-1).index_fill(0, places, value).reshape(x.shape)
 
 
 def _strides(shape):
