@@ -231,7 +231,10 @@ class TorchFramework(Framework):
         return tensor.requires_grad
 
     def gradients(self, outputs: list[Any], inputs: list[Any], upstream: list[Any]) -> list[Any]:
-        """The autograd engine's gradients; the graph is freed."""
+        """The autograd engine's gradients; the graph is freed. An output may lie on another device."""
+        if self._on_gpu:
+            pairs = zip(outputs, upstream, strict=True)
+            upstream = [each.to(output.device) for output, each in pairs]
         if self._run_backward is None:
             return list(self.torch.autograd.grad(outputs, inputs, upstream, allow_unused=True))
         return list(
@@ -287,6 +290,8 @@ class TorchFramework(Framework):
         if tensor.is_neg():
             tensor = tensor.resolve_neg()
         tensor = tensor.contiguous()
+        if self._on_gpu and tensor.is_cpu:  # the GPU may still be copying its elements (non_blocking)
+            self.torch.cuda.synchronize()
         dtype, shape = self._names.get(tensor.dtype), tuple(tensor.shape)
         if dtype is None:
             raise Stop(UNSUPPORTED, f"assay does not compare results of {tensor.dtype}")

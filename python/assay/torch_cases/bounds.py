@@ -147,7 +147,11 @@ def _times(value: float = 1) -> str:
     return "value * tensor1 overflows before it is divided" if abs(value) > 1 else ""
 
 
-known("bilinear", traits={"in_float32": False, "scale": 2.0})  # half precision rounds the inner products
+known(
+    "bilinear",
+    traits={"in_float32": False, "scale": 2.0},  # half precision rounds the inner products
+    undefined={"infinity": "the order of the three factors decides whether infinities cancel"},
+)
 known("addcdiv addcdiv_", undefined={"wide": _times}, tensor2=positive(0.5, 1.5))
 known("gaussian_nll_loss", traits={"scale_back": 4.0})  # float16 adds up subnormal numbers
 known(

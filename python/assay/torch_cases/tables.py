@@ -370,10 +370,17 @@ known("nll_loss multi_margin_loss", family="classification", target=_classes)
 known("multilabel_margin_loss", family="loss", target=constant(0))
 known("cross_entropy", target=_classes)
 known("linear_cross_entropy", target=integers(0, lambda linear_weight: linear_weight.shape[0]))
+
+
+def _labels(log_probs: Any, blank: int = 0) -> Any:
+    """No blanks. That of a module, which a rule does not see, is the first class or the last one."""
+    return integers(0, blank) if blank else integers(1, max(2, log_probs.shape[-1] - 1))
+
+
 known(
     "ctc_loss",
     family="sequence_loss",
-    targets=integers(1, lambda log_probs: log_probs.shape[-1]),
+    targets=_labels,
     input_lengths=constant(lambda log_probs: log_probs.shape[0]),
     target_lengths=constant(lambda log_probs: log_probs.shape[0] // 2),
 )
