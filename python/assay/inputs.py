@@ -184,7 +184,8 @@ class CaseInputs:
                 refuse("strides with overlapping elements are not supported")
             self.kept.append(tensor)
             tensor = framework.strided(tensor, spec)
-        on_host, tensor = tensor, framework.placed(tensor)
+        on_cpu = self.entry is not None and parameter in self.entry.on_cpu
+        on_host, tensor = tensor, tensor.cpu() if on_cpu else framework.placed(tensor)
         if on_host is not tensor:
             self.kept.append(on_host)  # its memory is checked after the call
         wanted = self._grad_wanted and not self.forward_only and parameter not in RESULT_PLACES

@@ -63,6 +63,7 @@ class Api:
     changes: str = ""  # the parameter that an in-place call changes; it is compared as the result
     skip: str = ""
     layouts: Mapping[str, Any] = field(default_factory=dict)
+    on_cpu: tuple[str, ...] = ()  # parameters whose tensors lie there, whatever the lane's device is
     kind: str = ""  # "layer" or "optimizer": constructed first, then called with `inputs`
     inputs: tuple[str, ...] = ()
     shown: Callable[[Any, dict[str, Any]], Any] | None = None

@@ -93,8 +93,6 @@ class Oracle:
         named = dict(zip(self.parameters, args, strict=False)) | kwargs
         if any(named.get(name) for name in ("dropout_p", "dropout")) and named.get("training", True):
             raise Stop(UNSUPPORTED, "assay has no distribution for results after dropout")
-        if self.stem == "tensor_split" and any(isinstance(part, self.torch.Tensor) for part in args[1:]):
-            raise Stop(UNSUPPORTED, "assay makes no tensors on the CPU for a device")
         if self.stem == "rms_norm" and named.get("eps") is None:  # the default depends on the dtype
             kwargs["eps"] = self.torch.finfo(args[0].dtype).eps
         *plain, _ = copies_of(self.torch, args, kwargs, {})
