@@ -332,7 +332,8 @@ known(
 )
 known(
     "tensor_split", indices=constant(2), sections=constant(2), indices_or_sections=constant(2),
-    tensor_indices_or_sections=constant(2), on_cpu=("indices_or_sections", "tensor_indices_or_sections"),
+    tensor_indices_or_sections=constant(2),
+    on_cpu=("sections", "indices_or_sections", "tensor_indices_or_sections"),
 )  # fmt: skip
 known("to_sparse", grad=False)
 
