@@ -34,6 +34,16 @@ std::vector<pid_t> backends(const std::string& address) {
   return found;
 }
 
+// Asks again for up to 30 s: assay opens a connection, closes it and opens the next one while it starts.
+std::vector<pid_t> backends_soon(const std::string& address) {
+  std::vector<pid_t> found = backends(address);
+  for (int tries = 0; tries < 300 && found.empty(); ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    found = backends(address);
+  }
+  return found;
+}
+
 // A listener that accepts and says nothing; its port stands in the address.
 class SilentListener {
  public:
@@ -112,11 +122,9 @@ TEST(DatabaseStall, ASignalEndsAPageWhoseDatabaseIsStopped) {
   const std::string cases = cli.write_cases({"paddle.fake.echo(Tensor([1], \"float32\"))"});
   ASSERT_EQ(cli.call({"plan", cases, "--accuracy=True", "--store=" + address}).status.code, 0);
   Process page = cli.start({"serve", address});
-  for (int tries = 0; tries < 300 && backends(address).empty(); ++tries) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  }
+  ASSERT_FALSE(backends_soon(address).empty());
   std::this_thread::sleep_for(std::chrono::seconds(1));
-  const std::vector<pid_t> stopped = backends(address);
+  const std::vector<pid_t> stopped = backends_soon(address);
   ASSERT_FALSE(stopped.empty());
   for (const pid_t backend : stopped) ::kill(backend, SIGSTOP);
   std::this_thread::sleep_for(std::chrono::seconds(3));  // it reads once a second
@@ -142,18 +150,17 @@ class RunWithDatabase : public ::testing::Test {
     }
     run_.emplace(cli_.start(cli_.api({"--api_config_file=" + cli_.write_cases(cases),
                                       "--num_workers_per_gpu=1", "--store=" + address_})));
-    for (int tries = 0; tries < 300 && backends(address_).empty(); ++tries) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
-    ASSERT_FALSE(backends(address_).empty());
+    ASSERT_FALSE(backends_soon(address_).empty());
     std::this_thread::sleep_for(std::chrono::seconds(4));  // it runs cases, and records them
   }
-  void signal_database(int signal) {
-    for (const pid_t backend : backends(address_)) ::kill(backend, signal);
+  void stop_database() {
+    stopped_ = backends_soon(address_);
+    ASSERT_FALSE(stopped_.empty());
+    for (const pid_t backend : stopped_) ::kill(backend, SIGSTOP);
   }
   void expect_end() {
     const auto took = seconds_until_end(*run_);
-    signal_database(SIGCONT);
+    for (const pid_t backend : stopped_) ::kill(backend, SIGCONT);
     const std::string output = *read_file(cli_.folder() / "output.txt");
     ASSERT_TRUE(took) << output;
     std::printf("ended after %.2f s\n%s\n", *took, output.c_str());
@@ -161,13 +168,14 @@ class RunWithDatabase : public ::testing::Test {
 
   std::optional<PostgresServer> server_;
   std::string address_;
+  std::vector<pid_t> stopped_;
   Cli cli_;
   std::optional<Process> run_;
 };
 
 TEST_F(RunWithDatabase, ASignalEndsItWhenTheDatabaseIsStopped) {
   ASSERT_NO_FATAL_FAILURE(begin(0.05));
-  signal_database(SIGSTOP);
+  ASSERT_NO_FATAL_FAILURE(stop_database());
   std::this_thread::sleep_for(std::chrono::seconds(3));  // the next visit has begun to wait
   run_->signal(SIGTERM);
   expect_end();
@@ -177,7 +185,7 @@ TEST_F(RunWithDatabase, ASignalEndsItWhenTheDatabaseStopsAfterwards) {
   ASSERT_NO_FATAL_FAILURE(begin(3));
   run_->signal(SIGTERM);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));  // the run has taken the signal
-  signal_database(SIGSTOP);
+  ASSERT_NO_FATAL_FAILURE(stop_database());
   expect_end();
 }
 
