@@ -5,6 +5,8 @@ from assay.registry import api
 from assay.rules import Literal, boxes, constant, distinct, uniform
 
 _MOST = 400_000  # the largest number of values that a rule lists
+_BOXES = 64  # of one step, to limit memory
+_WEIGHTS = 1 << 23  # of one step
 
 
 def lengths(total, this):
@@ -40,15 +42,15 @@ def _pair(value):
     return (value, value) if isinstance(value, int) else tuple(value)
 
 
-def _by_image(x, boxes, boxes_num):
-    """Pairs of an image and a slice of its boxes; few boxes at once, to limit memory."""
+def _by_image(x, boxes, boxes_num, most=_BOXES):
+    """Pairs of an image and a slice of its boxes, at most `most` at once."""
     counts = boxes_num.tolist()
     if len(counts) != len(x) or sum(counts) != len(boxes):
         raise ValueError(f"boxes_num {counts} does not match {len(boxes)} boxes and {len(x)} images")
     first = 0
     for image, count in zip(x.unbind(0), counts, strict=True):
-        for start in range(first, first + count, 64):
-            yield image, slice(start, min(start + 64, first + count))
+        for start in range(first, first + count, most):
+            yield image, slice(start, min(start + most, first + count))
         first += count
 
 
@@ -87,14 +89,17 @@ def roi_align(
     down = _mean_weights(start[:, 1], extent[:, 1], rows, sampling_ratio, height).to(compute)
     across = _mean_weights(start[:, 0], extent[:, 0], columns, sampling_ratio, width).to(compute)
     (row, row_weight), (column, column_weight) = _windows(down), _windows(across)
+    row, column = row.int() * width, column.int()  # an image has fewer than 2^31 pixels, and a GPU sorts them
+    pixels = x.to(compute).flatten(2).transpose(1, 2).contiguous()
+    weights = rows * columns * row.shape[2] * column.shape[2]
     pooled = []
-    for image, own in _by_image(x, boxes, boxes_num):
+    for image, own in _by_image(pixels, boxes, boxes_num, max(1, _WEIGHTS // weights)):
         # [box, row of bins, column of bins, row of pixels, column of pixels]
-        place = row[own][:, :, None, :, None] * width + column[own][:, None, :, None]
+        place = row[own][:, :, None, :, None] + column[own][:, None, :, None]
         weight = row_weight[own][:, :, None, :, None] * column_weight[own][:, None, :, None]
         bags = torch.nn.functional.embedding_bag(
             place.flatten(0, 2).flatten(1),
-            image.to(compute).flatten(1).T,
+            image,
             per_sample_weights=weight.flatten(0, 2).flatten(1),
             mode="sum",
         )
