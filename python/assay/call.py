@@ -306,11 +306,18 @@ class Call(CaseInputs):
 
     def times(self) -> tuple[int, ...]:
         """Ends the case and returns its nanoseconds in each of STAGES."""
+        self._settle()
         return self.native.times()
+
+    def _settle(self) -> None:
+        """Waits for a GPU if the case is large, so that each stage has the time of the work that it queued."""
+        if self.elements >= LARGE_INPUT:
+            self.native.wait()
 
     def _enter(self, phase: str, stage: str = "") -> None:
         """Enters `phase`. Time counts for `stage` from now on, or for the stage named like the phase."""
         self.phase = phase
+        self._settle()
         self.native.enter(STAGE_INDEX[stage or phase])
 
     # -- the call --

@@ -80,18 +80,18 @@ class Lane:
             try:
                 functions = Functions(self.framework, job.lane.execution)
             except Stop as error:
-                self.native.reply(error.status, "build", str(error), [], [], False, (), [], [])
+                self.native.reply(error.status, "build", str(error), [], [], False, (), [], [], 0)
                 return 0
             self.functions[job.lane.execution] = functions
         self.sanitizer.begin()
         first = self._once(job, functions, 1)
         again = [self._once(job, functions, run) for run in range(2, functions.execution.runs + 1)]
         if text := self.sanitizer.found():
-            first, again = (RAISED, SANITIZER, text, [], [], False, first[6], [], []), []
+            first, again = (RAISED, SANITIZER, text, [], [], False, first[6], [], [], 0), []
         try:
             self.native.reply(*first, again)
         except Exception as error:  # a result that fits no reply, such as text that is not UTF-8
-            self.native.reply(RAISED, "copy", describe_error(error), [], [], False, first[6], [], [])
+            self.native.reply(RAISED, "copy", describe_error(error), [], [], False, first[6], [], [], 0)
         return self.elements
 
     def _once(self, job: Job, functions: Functions, run: int) -> tuple[Any, ...]:
@@ -141,7 +141,9 @@ class Lane:
                 known[asked] = self._truth(call), call.note
             truth, message = known[asked]
         results = call.outputs, call.gradients, call.differentiable
-        return status, phase, message, *results, call.times(), truth, call.overwritten
+        times = call.times()
+        device_kb = self.framework.peak_kb() if self.elements > LARGE else 0
+        return status, phase, message, *results, times, truth, call.overwritten, device_kb
 
     @staticmethod
     def _costs_to_fill(job: Job) -> bool:

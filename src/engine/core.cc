@@ -252,6 +252,9 @@ void Core::take(std::size_t slot, const Answer& answer) {
   at.began_ms.reset();
   at.deaths = 0;
   for (Server& server : servers_) server.deaths = 0;
+  // What ran out of memory needed more than it was admitted with: next time, its kind has twice as much.
+  const bool oom = answer.verdict.outcome == Outcome::oom;
+  queue_.learn(answered, oom ? 2 * answered.attempt.gpu_bytes : answer.device_bytes);
   const bool huge_and_alone = queue_.release(static_cast<std::uint32_t>(slot), answered);
   wire::AttemptT& attempt = answered.attempt;
   const bool had_all_memory = huge_and_alone || attempt.memory == wire::MemoryNeed::whole_device;
@@ -262,7 +265,7 @@ void Core::take(std::size_t slot, const Answer& answer) {
     ++attempt.number;
     attempt.isolation = *isolation;
     attempt.first_ran = wire::Ran(static_cast<std::uint32_t>(slot), answer.ran_from, answer.ran_to);
-    if (answer.verdict.outcome == Outcome::oom) attempt.memory = wire::MemoryNeed::whole_device;
+    if (oom) attempt.memory = wire::MemoryNeed::whole_device;
     attempt.limit_ms = Retries::limit_ms(answer, attempt.limit_ms);
     if (answer.verdict.outcome == Outcome::timeout) {
       std::uint64_t& work_us = answered.test_case.work_us;

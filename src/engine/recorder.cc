@@ -17,6 +17,7 @@ Answer Recorder::judge(const wire::JobT& ran, const OpenRecord& record) const {
   answer.ran_from = record.root->ran_from();
   answer.ran_to = record.root->ran_to();
   answer.beside_overdue_us = took_beside_overdue_us(*record.root);
+  answer.device_bytes = measured_device_bytes(*record.root);
   answer.record = record.bytes;
   return answer;
 }

@@ -24,6 +24,7 @@ struct Answer {
   bool killed_from_outside = false;  // says nothing about the case
   // If a lane ran out of time: the time of another lane that did not.
   std::optional<std::uint64_t> beside_overdue_us;
+  std::uint64_t device_bytes = 0;        // what a lane took on its GPU; 0: not known
   std::uint64_t ran_from = 0;            // first of its trials, among all that its slot ran …
   std::uint64_t ran_to = 0;              // … and the last one
   std::span<const std::uint8_t> record;  // wire::Record

@@ -207,6 +207,18 @@ std::uint64_t measured_work_us(const wire::Record& record) {
   return work_ns / 1000;
 }
 
+std::uint64_t measured_device_bytes(const wire::Record& record) {
+  std::uint64_t most_kb = 0;
+  if (record.trials() == nullptr) return 0;
+  for (const wire::Trial* trial : *record.trials()) {
+    if (trial->lanes() == nullptr) continue;
+    for (const wire::LaneRecord* lane : *trial->lanes()) {
+      if (lane->status() == wire::Status::ok) most_kb = std::max(most_kb, lane->device_kb());
+    }
+  }
+  return saturating_product(most_kb, 1024);
+}
+
 Cost estimate_cost(const Case& parsed) {
   Cost cost;
   cost.elements = std::min(parsed.total_elements(), kMost);

@@ -1,7 +1,9 @@
 #include "schedule/memory_use.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <string_view>
 
 namespace assay {
 namespace {
@@ -10,6 +12,26 @@ namespace {
 constexpr std::uint64_t kPartBeside = 8;
 // A case above this part of the budget is leased only to a slot that has nothing else to do.
 constexpr std::uint64_t kPartAhead = 16;
+
+// A case with more than this part of a GPU's budget has its lanes one after the other, so that it
+// may need twice its estimate.
+constexpr std::uint64_t kPartTogether = 2;
+// Cases with a smaller estimate teach nothing and keep it: they always fit.
+constexpr std::uint64_t kLearnFrom = std::uint64_t{64} << 20;
+// A lane also needs some memory beside its tensors, and the next case of a kind may need more.
+constexpr double kMargin = 1.15;
+constexpr double kLeastOfEstimate = 0.25;
+// A case that needs much more than others of its kind counts less with each of them.
+constexpr double kForgets = 0.1;
+
+// The API and the dtype of the first tensor.
+std::size_t kind_of(std::string_view text) {
+  const std::size_t call = std::min(text.find('('), text.size());
+  const std::size_t quote = std::min(text.find('"', call), text.size());
+  const std::string_view dtype = text.substr(quote, text.find('"', quote + 1) - quote);
+  const std::hash<std::string_view> hash;
+  return hash(text.substr(0, call)) * 31 + hash(dtype);
+}
 
 bool needs_whole(const wire::JobT& job) {
   return job.attempt.memory == wire::MemoryNeed::whole_device;
@@ -30,10 +52,28 @@ bool MemoryUse::has_room(const wire::JobT& job) const {
   return bytes <= most && in_use_ <= most - bytes;
 }
 
+void MemoryUse::learn(const wire::JobT& ran, std::uint64_t bytes) {
+  const std::uint64_t estimate = ran.test_case.bytes;
+  if (!on_gpus() || bytes == 0 || estimate < kLearnFrom) return;
+  const double took = kMargin * static_cast<double>(bytes) / static_cast<double>(estimate);
+  double& known = learnt_.try_emplace(kind_of(ran.test_case.text), took).first->second;
+  known = std::max(took, known - kForgets * (known - took));
+}
+
+// What a lane needs on its GPU, as far as other cases of its kind tell.
+std::uint64_t MemoryUse::gpu_bytes(const wire::JobT& job) const {
+  const std::uint64_t estimate = job.test_case.bytes;
+  if (estimate < kLearnFrom) return estimate;
+  const auto known = learnt_.find(kind_of(job.test_case.text));
+  if (known == learnt_.end()) return estimate;
+  const double bytes = static_cast<double>(estimate) * std::max(known->second, kLeastOfEstimate);
+  return static_cast<std::uint64_t>(std::min(bytes, 1e18));
+}
+
 // An idle GPU takes any case.
 bool MemoryUse::gpu_admits(const OnGpu& gpu, const wire::JobT& job) const {
   if (gpu.cases == 0) return true;
-  const std::uint64_t bytes = job.test_case.bytes;
+  const std::uint64_t bytes = gpu_bytes(job);
   return !gpu.whole && !needs_whole(job) && bytes <= budget_.each_gpu &&
          gpu.bytes <= budget_.each_gpu - bytes;
 }
@@ -64,8 +104,16 @@ void MemoryUse::take(std::uint32_t slot, wire::JobT& job) {
   ++running_;
   whole_host_ = needs_whole(job) && on_host();
   if (!on_gpus()) return;
+  const std::uint64_t needed = gpu_bytes(job);
+  job.attempt.gpu_bytes = needed;
+  job.attempt.start = !on_host() && needed > budget_.each_gpu / kPartTogether
+                          ? wire::Start::test_lane_first
+                          : wire::Start::together;
+  // Others of its kind took more than there is beside lanes that idle.
+  if (!needs_whole(job) && needed > bytes && needed / kPartTogether > budget_.each_gpu)
+    job.attempt.memory = wire::MemoryNeed::over_budget;
   OnGpu& gpu = on_gpu_[slot % on_gpu_.size()];
-  gpu.bytes += bytes;
+  gpu.bytes += needed;
   gpu.whole = needs_whole(job);
   ++gpu.cases;
 }
@@ -76,7 +124,7 @@ bool MemoryUse::release(std::uint32_t slot, const wire::JobT& job) {
   whole_host_ = whole_host_ && !needs_whole(job);
   if (on_gpus()) {
     OnGpu& gpu = on_gpu_[slot % on_gpu_.size()];
-    gpu.bytes -= std::min(gpu.bytes, bytes);
+    gpu.bytes -= std::min(gpu.bytes, job.attempt.gpu_bytes);
     if (gpu.cases > 0) --gpu.cases;
     gpu.whole = gpu.whole && !needs_whole(job);
   }

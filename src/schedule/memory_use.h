@@ -5,9 +5,12 @@
 // Cases that fit no budget run one at a time. Small cases may run beside such a case, because
 // estimates are generous and other slots should not be idle. A case that ran out of memory before
 // runs alone: on its GPU, or on the host if one of its lanes runs there.
+//
+// What large cases took on a GPU corrects the estimates of later ones with the same API and dtype.
 
 #include <cstddef>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "wire/job.h"
@@ -38,6 +41,9 @@ class MemoryUse {
   // nothing ran beside it. Always false on GPUs, because other programs use them too.
   bool release(std::uint32_t slot, const wire::JobT& job);
 
+  // A lane took this many bytes on its GPU for a case.
+  void learn(const wire::JobT& ran, std::uint64_t bytes);
+
  private:
   struct OnGpu {
     std::uint64_t bytes = 0;
@@ -47,6 +53,7 @@ class MemoryUse {
   bool on_host() const;
   bool has_room(const wire::JobT& job) const;
   bool gpu_admits(const OnGpu& gpu, const wire::JobT& job) const;
+  std::uint64_t gpu_bytes(const wire::JobT& job) const;
 
   MemoryBudget budget_;
   std::uint64_t in_use_ = 0;  // by cases that fit the budget
@@ -55,6 +62,7 @@ class MemoryUse {
   std::size_t running_ = 0;   // cases in all slots
   bool whole_host_ = false;   // a case runs that needs the whole host
   std::vector<OnGpu> on_gpu_;
+  std::unordered_map<std::size_t, double> learnt_;  // what cases of a kind take, in estimates
 };
 
 }  // namespace assay

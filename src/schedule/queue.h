@@ -46,6 +46,9 @@ class Queue {
   // memory of the host (MemoryUse::release).
   bool release(std::uint32_t slot, const wire::JobT& ended) { return memory_.release(slot, ended); }
 
+  // What a lane took on its GPU (MemoryUse::learn).
+  void learn(const wire::JobT& ran, std::uint64_t bytes) { memory_.learn(ran, bytes); }
+
   // Whether the next lease of this slot would be a case whose slot died before. Such a case must
   // not share a slot.
   bool next_is_suspect(std::uint32_t slot) const;

@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <random>
+#include <tuple>
 #include <utility>
 
 namespace assay {
@@ -175,6 +176,38 @@ TEST(Core, WhatNoCardCanHoldIsOutOfMemoryByArithmetic) {
   }
   EXPECT_THAT(recorded, testing::ElementsAre(1));
   EXPECT_THAT(leased, testing::ElementsAre(2));
+}
+
+// On a GPU of 1000 MiB: what an answer says of its memory decides what runs beside the next case.
+TEST(Core, MemoryIsLearntFromAnswers) {
+  for (const bool took_less : {false, true}) {
+    CoreConfig config;
+    config.slots = 2;
+    Core core(config, Queue({kPlenty, std::uint64_t{1000} << 20, 1}));
+    core.begin();
+    for (std::uint64_t id = 1; id <= 3; ++id) {
+      wire::JobT large = queued(id);
+      large.test_case.text = R"(paddle.abs(Tensor([7], "float16")))";
+      large.test_case.bytes = std::uint64_t{900} << 20;
+      core.add(std::move(large));
+    }
+    core.claimed(Supply::none);
+    std::map<std::uint64_t, std::size_t> leased;  // case → slot
+    const auto take_actions = [&] {
+      while (const auto action = core.next_action()) {
+        const auto* lease = std::get_if<SendLease>(&*action);
+        if (lease != nullptr) leased[lease->cases.front().test_case.id] = lease->slot;
+      }
+    };
+    take_actions();
+    ASSERT_EQ(leased.size(), 1U);
+    Answer answer;
+    std::tie(answer.id, std::ignore) = *leased.begin();
+    answer.device_bytes = took_less ? std::uint64_t{300} << 20 : 0;
+    core.slot_answered(leased.begin()->second, std::span(&answer, 1));
+    take_actions();
+    EXPECT_EQ(leased.size(), took_less ? 3U : 2U);
+  }
 }
 
 // Retries have neighbours, too.

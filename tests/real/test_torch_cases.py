@@ -73,6 +73,23 @@ torch.overrides.get_testing_overrides.cache_clear()
 torch.overrides.get_testing_overrides()[wrong] = lambda: None
 """
 
+# The documentation forbids labels that are the blank.
+STRICT = """
+import functools
+
+import torch
+import torch.nn.functional as functional
+
+loss = functional.ctc_loss
+
+@functools.wraps(loss)
+def strict(log_probs, targets, input_lengths, target_lengths, blank=0, *others, **named):
+    assert not (targets == blank).any(), "a label is the blank"
+    return loss(log_probs, targets, input_lengths, target_lengths, blank, *others, **named)
+
+functional.ctc_loss = strict
+"""
+
 # Kinds of false alarms over OpInfo, each with the seed that showed it.
 ALARMS = [
     (0, 'torch.Tensor.__rpow__(Tensor([5, 10, 5], "bfloat16"), Tensor([5, 10, 5], "bfloat16"))'),
@@ -312,6 +329,20 @@ def test_maxima_of_drawn_regions_are_elements_of_their_plane(api, tmp_path):
     assert listed("mismatch").strip() == case, said
 
 
+def test_labels_are_never_the_blank(api, tmp_path):
+    cases = [
+        'torch.nn.CTCLoss(blank=4)(Tensor([20, 2, 5], "float32"), Tensor([2, 30], "int64"), '
+        "tuple(20, 20), tuple(3, 3))",
+        'torch.nn.functional.ctc_loss(Tensor([20, 2, 5], "float32"), Tensor([2, 30], "int64"), list[20, 20], '
+        "list[3, 3], blank=2)",
+    ]
+    (tmp_path / "strict.py").write_text(STRICT)
+    settings = 'version = 1\n[lanes.strict]\nframework = "torch"\nmodules = ["strict"]\n'
+    (tmp_path / "assay.toml").write_text(settings + f'environment = ["PYTHONPATH={tmp_path}"]\n')
+    said, listed = api(cases, lane="strict")
+    assert sorted(listed("pass").splitlines()) == sorted(cases), said
+
+
 @pytest.mark.parametrize("seed", sorted({seed for seed, _ in ALARMS}))
 def test_rounding_of_composed_functions_is_no_mismatch(api, seed):
     cases = [case for each, case in ALARMS if each == seed]
@@ -379,6 +410,13 @@ def test_opinfo_leaves_out_tensors_that_no_case_can_have(api):
     assert again.stdout == done.stdout
 
 
+# PyTorch wants the indices on the CPU; the result lies there, and its gradient must.
+ON_TWO_DEVICES = [
+    'torch.tensor_split(Tensor([6, 2], "float32"), Tensor([2], "int64"))',
+    'torch.Tensor.to(Tensor([4], "float32"), "cpu")',
+]
+
+
 @pytest.fixture(scope="module")
 def device_folder(tmp_path_factory):
     """Where PyTorch builds the device of private_device.cpp, once."""
@@ -404,7 +442,7 @@ def test_a_device_of_another_module_is_tested_through_the_host(api, device_folde
         f'[lanes.wrong]\n{lane}environment = [{values}, "ASSAY_PRIVATE_FAULT=1"]\n'
     )
     relu = 'torch.relu(Tensor([20], "float32"))'
-    cases = [case for case in PASSING if "ops.aten" not in case] + [relu]
+    cases = [case for case in PASSING if "ops.aten" not in case] + [relu, *ON_TWO_DEVICES]
     said, listed = api(cases, lane="right")
     assert "test lane on private:0" in said
     assert len(listed("pass").splitlines()) == len(cases)

@@ -4,6 +4,8 @@
 
 #include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "case/parser.h"
 
@@ -119,6 +121,28 @@ TEST(Cost, ProductsTakeTheirTime) {
   EXPECT_GT(work(R"(paddle.matmul(Tensor([4611686018427387904, 2], "int8"), )"
                  R"(Tensor([2, 4611686018427387904], "int8")))"),
             kMost / 10'000);
+}
+
+// A lane without a result may have ended before it took all that it needs.
+TEST(Cost, MemoryOnAGpuIsThatOfTheLargestLaneWithAResult) {
+  flatbuffers::FlatBufferBuilder builder;
+  std::vector<flatbuffers::Offset<wire::LaneRecord>> lanes;
+  for (const auto& [status, kb] : {std::pair(wire::Status::ok, 5), std::pair(wire::Status::ok, 7),
+                                   std::pair(wire::Status::out_of_memory, 9)}) {
+    wire::LaneRecordBuilder lane(builder);
+    lane.add_status(status);
+    lane.add_device_kb(static_cast<std::uint64_t>(kb));
+    lanes.push_back(lane.Finish());
+  }
+  const auto packed = builder.CreateVector(lanes);
+  wire::TrialBuilder trial(builder);
+  trial.add_lanes(packed);
+  const auto trials = builder.CreateVector(std::vector{trial.Finish()});
+  wire::RecordBuilder record(builder);
+  record.add_trials(trials);
+  builder.Finish(record.Finish());
+  EXPECT_EQ(measured_device_bytes(*flatbuffers::GetRoot<wire::Record>(builder.GetBufferPointer())),
+            7U * 1024);
 }
 
 }  // namespace

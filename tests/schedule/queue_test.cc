@@ -20,7 +20,7 @@ wire::JobT sized(std::uint64_t id, std::uint64_t elements, std::uint64_t bytes =
   wire::JobT made;
   made.test_case.id = id;
   made.test_case.elements = elements;
-  made.test_case.bytes = bytes;
+  made.test_case.bytes = made.attempt.gpu_bytes = bytes;
   return made;
 }
 
@@ -530,6 +530,71 @@ TEST(Queue, CasesWaitForTheMemoryOfTheirOwnGpu) {
   queue.release(0, with_bytes(60));
   EXPECT_THAT(ids(queue.lease(2)), ElementsAre(3));
   EXPECT_THAT(ids(queue.lease(1)), ElementsAre(4));
+}
+
+// Both lanes together could need more than the GPU has, if the estimate is too low.
+TEST(Queue, OnGpusTheLanesOfAGiantRunOneAfterTheOther) {
+  Queue queue({kAllMemory, 100, 1});
+  queue.put_back(sized(1, 1, 51));
+  queue.put_back(sized(2, 1, 49));
+  EXPECT_EQ(queue.lease(0).front().attempt.start, wire::Start::test_lane_first);
+  EXPECT_EQ(queue.lease(0).front().attempt.start, wire::Start::together);
+  Queue other_lane_on_cpu({1000, 100, 1});
+  other_lane_on_cpu.put_back(sized(1, 1, 51));
+  EXPECT_EQ(other_lane_on_cpu.lease(0).front().attempt.start, wire::Start::together);
+}
+
+wire::JobT of_kind(std::uint64_t id, const char* text, std::uint64_t mib) {
+  wire::JobT made = sized(id, 1, mib << 20);
+  made.test_case.text = text;
+  return made;
+}
+
+constexpr const char* kHalfSum = R"(paddle.sum(Tensor([7], "float16")))";
+constexpr const char* kBoolSum = R"(paddle.sum(Tensor([7], "bool")))";
+constexpr const char* kHalfAny = R"(paddle.any(Tensor([7], "float16")))";
+
+// The dtype counts: a sum of bool makes integers first.
+TEST(Queue, OnGpusCasesNeedWhatOthersOfTheirApiAndDtypeTook) {
+  Queue queue({kAllMemory, std::uint64_t{1000} << 20, 1});
+  queue.put_back(of_kind(1, kHalfSum, 900));
+  const std::vector<wire::JobT> first = queue.lease(0);
+  queue.learn(first.front(), std::uint64_t{450} << 20);
+  queue.release(0, first.front());
+  for (std::uint64_t id = 2; id <= 3; ++id) queue.put_back(of_kind(id, kHalfSum, 900));
+  queue.put_back(of_kind(4, kBoolSum, 900));
+  queue.put_back(of_kind(5, kHalfAny, 900));
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(2));  // 450 and a margin
+  EXPECT_THAT(queue.lease(0), IsEmpty());
+  queue.put_back(of_kind(6, kHalfSum, 700));
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(6));
+}
+
+TEST(Queue, OnGpusWhatTookMoreThanItsEstimateIsAdmittedWithMore) {
+  Queue queue({kAllMemory, std::uint64_t{1000} << 20, 1});
+  queue.put_back(of_kind(1, kBoolSum, 400));
+  const std::vector<wire::JobT> first = queue.lease(0);
+  queue.learn(first.front(), std::uint64_t{2000} << 20);
+  queue.release(0, first.front());
+  queue.put_back(of_kind(2, kBoolSum, 400));
+  const std::vector<wire::JobT> giant = queue.lease(0);
+  EXPECT_EQ(giant.front().attempt.memory, wire::MemoryNeed::over_budget);
+  queue.put_back(of_kind(3, kHalfSum, 100));
+  EXPECT_THAT(queue.lease(0), IsEmpty());
+  queue.release(0, giant.front());
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(3));
+}
+
+// One case that needs much does not keep the others apart for good.
+TEST(Queue, OnGpusAnExceptionIsForgotten) {
+  Queue queue({kAllMemory, std::uint64_t{1000} << 20, 1});
+  const wire::JobT usual = of_kind(1, kHalfSum, 400);
+  queue.learn(usual, std::uint64_t{4000} << 20);
+  for (int i = 0; i < 40; ++i) queue.learn(usual, std::uint64_t{200} << 20);
+  queue.put_back(usual);
+  queue.put_back(of_kind(2, kHalfSum, 400));
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1));
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(2));
 }
 
 }  // namespace

@@ -65,6 +65,10 @@ class Framework(ABC):
     def release(self) -> None:
         """Returns cached memory to the device."""
 
+    def peak_kb(self) -> int:
+        """The most memory of tensors on the lane's GPU since the last call of this; 0: not known."""
+        return 0
+
     @abstractmethod
     def seed(self, seed: int) -> None:
         """Seeds the random generators of the lane's devices."""

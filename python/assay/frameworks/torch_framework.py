@@ -143,6 +143,15 @@ class TorchFramework(Framework):
         if said and said["reserved_bytes"]["all"]["current"] > KEPT_BYTES:
             self.torch.cuda.empty_cache()
 
+    def peak_kb(self) -> int:
+        """The most memory of tensors on the GPU since the last call of this."""
+        if not self._on_gpu:
+            return 0
+        cuda = self.torch.cuda
+        peak = cuda.max_memory_allocated()
+        cuda.reset_peak_memory_stats()
+        return peak >> 10
+
     def resolve(self, api: str) -> Callable[..., Any]:
         """PyTorch's own function. Raises Stop for a name that a case may not use."""
         return function_of(self.torch, api)
@@ -232,7 +241,7 @@ class TorchFramework(Framework):
 
     def gradients(self, outputs: list[Any], inputs: list[Any], upstream: list[Any]) -> list[Any]:
         """The autograd engine's gradients; the graph is freed. An output may lie on another device."""
-        if self._on_gpu:
+        if self._device != "cpu":
             pairs = zip(outputs, upstream, strict=True)
             upstream = [each.to(output.device) for output, each in pairs]
         if self._run_backward is None:
