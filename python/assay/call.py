@@ -310,7 +310,7 @@ class Call(CaseInputs):
         return self.native.times()
 
     def _settle(self) -> None:
-        """Waits for a GPU if the case is large, so that each stage has the time of the work that it queued."""
+        """Waits for a GPU if the case is large, so that each stage has the time of its own work."""
         if self.elements >= LARGE_INPUT:
             self.native.wait()
 

@@ -77,8 +77,8 @@ std::vector<wire::JobT> Batching::trials_of(const std::vector<wire::JobT>& batch
   std::vector<wire::JobT> trials;
   for (const wire::JobT& job : batch) {
     // Planted faults tell nothing about a lane's abilities.
-    wire::Start start =
-        plants_faults() ? wire::Start::together : std::max(job.attempt.start, abilities_.start(job));
+    wire::Start start = plants_faults() ? wire::Start::together
+                                        : std::max(job.attempt.start, abilities_.start(job));
     // Two lanes need more memory than one.
     if (needs_much_memory(job)) start = std::max(start, wire::Start::test_lane_first);
     for (const std::string& mutant : mutants_of(config_.settings, job.test_case.id)) {
