@@ -12,11 +12,14 @@
 #include "base/fd.h"
 #include "cli.h"
 #include "store/open_store.h"
+#include "wire/frame.h"
+#include "wire/messages_generated.h"
 
 namespace assay::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Pair;
@@ -169,6 +172,26 @@ std::map<std::string, std::string> messages_in(const Cli& cli) {
   });
   EXPECT_TRUE(read);
   return messages;
+}
+
+// The next cases are admitted by it (tests/schedule/queue_test.cc).
+TEST_F(Gpu, WhatALargeCaseTookThereIsInItsRecord) {
+  set("FAKE_PEAK_KB", "20000");
+  run({"--api_config_file=" + cli_.write_cases({fake("echo", 2'000'000), fake("echo")}),
+       "--num_workers_per_gpu=1", "--values=usual"});
+  std::map<std::string, std::vector<std::uint64_t>> took_kb;
+  const auto store = open_store(cli_.run(), StoreMode::existing);
+  const Status read = (*store)->each_finished([&](const FinishedCase& finished) -> Status {
+    ASSAY_TRY(const wire::Record* record, wire::open<wire::Record>(finished.record));
+    for (const wire::LaneRecord* lane : *record->trials()->Get(0)->lanes()) {
+      took_kb[std::string(finished.text)].push_back(lane->device_kb());
+    }
+    return {};
+  });
+  EXPECT_TRUE(read);
+  EXPECT_THAT(took_kb,
+              UnorderedElementsAre(Pair(fake("echo", 2'000'000), ElementsAre(20'000, 20'000)),
+                                   Pair(fake("echo"), ElementsAre(0, 0))));
 }
 
 // A spare lane's context would be made while another is timed.

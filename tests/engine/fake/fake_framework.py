@@ -101,6 +101,9 @@ class Fake:
         if "FAKE_TELLS_OF_RELEASES" in os.environ:
             print(f"released while {len(FakeTensor.alive)} tensors are alive", flush=True)
 
+    def peak_kb(self):
+        return int(os.environ.get("FAKE_PEAK_KB", "0"))
+
     def seed(self, seed):
         if self.calls == 0 and "FAKE_TELLS_OF_LANES" in os.environ:
             print("a lane runs its first case", flush=True)
