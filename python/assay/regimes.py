@@ -199,9 +199,6 @@ BLOCK = FEWEST_OF_A_LONG_SUM
 SPECTRAL = 4.0
 # The floor of floating-point results of integers, in ulps of the largest element and of 1.
 WHOLE = 64.0
-# … in ulps of 1 for elementwise functions of integers that float32 holds. On the CPU, PyTorch's errors
-# up to 300 are smaller, but for airy_ai, i1 and modified_bessel_i1.
-WHOLE_ALONE = 4.0
 # A number of terms below one means that conditioning does not widen the bar (measure/bar.cc).
 DIRECT = 0.0
 
@@ -488,11 +485,9 @@ def bar_of(
     terms = terms_of(entry, inputs, count)
     if entry is None:
         return terms, 1.0, 0.0
-    traits = traits_of(entry)
     if entry.own and inputs.whole:  # two devices compute in float32
-        if terms <= 1 and not traits.sums and regime != "wide":
-            return 1.0, 0.0, WHOLE_ALONE
         return float(BLOCK), WHOLE, WHOLE
+    traits = traits_of(entry)
     terms = said_of(traits.terms_back if upstream else traits.terms, inputs, terms)
     if traits.direct and not upstream and not inputs.complex and terms <= 1:
         return DIRECT, 0.0, 0.0
