@@ -1,5 +1,6 @@
 """Cases with PyTorch's own names, PyTorch alone: names, references, draws, executions, OpInfo's corpus."""
 
+import json
 import shutil
 import subprocess
 
@@ -104,6 +105,7 @@ ALARMS = [
     (2, 'torch.lerp(Tensor([], "bfloat16"), Tensor([], "bfloat16"), 0.4)'),
     (2, 'torch.linalg.norm(Tensor([5, 5], "float32"), -2, keepdim=True)'),
     (3, 'torch.Tensor.tan_(Tensor([20, 20], "complex64"))'),
+    (0, 'torch.nn.MultiLabelMarginLoss()(Tensor([5, 10], "float32"), Tensor([5, 10], "int64"))'),
 ]
 
 
@@ -377,6 +379,38 @@ def test_executions_agree_with_eager_mode(api, lane):
 def test_lanes_that_do_not_exist(api, lane, hint):
     said, _ = api([PASSING[0]], lane=lane, code=2)
     assert hint in said
+
+
+def fates(folder, cases, fault):
+    """What becomes of this fault, planted in one case of each API: by API and value regime."""
+    if not ASSAY.exists() or not (ROOT / ".venv" / "torch").exists():
+        pytest.skip("PyTorch or assay is not there: make build")
+    corpus = folder / "cases.txt"
+    corpus.write_text("\n".join(cases) + "\n")
+    command = [ASSAY, "mutate", f"--api_config_file={corpus}", f"--operators={fault}", "--test-lane=torch"]
+    python = ROOT / ".venv" / "torch" / "bin" / "python"
+    command += [f"--torch_python={python}", f"--log_dir={folder / 'run'}"]
+    subprocess.run(command, capture_output=True, check=True, cwd=folder)
+    lines = (folder / "run" / "mutants.jsonl").read_text().splitlines()[1:]
+    trials = [json.loads(line) for line in lines]
+    return {(trial["case"].split("(")[0], trial["values"]): trial["fate"] for trial in trials}
+
+
+def test_an_error_of_8_ulps_is_found_where_nothing_is_added_up(tmp_path):
+    cases = [
+        'torch.nn.Hardtanh()(Tensor([4], "float32"))',
+        'torch.nn.LeakyReLU()(Tensor([4], "float32"))',
+        'torch.nn.MaxPool1d(4)(Tensor([2, 10, 4], "float32"))',
+        'torch.nn.ReplicationPad2d(1)(Tensor([3, 4, 5], "float32"))',
+        'torch.nn.ZeroPad1d(tuple(1, 2))(Tensor([3, 4, 5], "float64"))',
+        'torch.clamp_min(Tensor([5, 10], "float32"), Tensor([5, 10], "float32"))',
+        'torch.expand_copy(Tensor([5, 1], "float32"), tuple(5, 5))',
+        'torch.t_copy(Tensor([2, 3], "bfloat16"))',
+        'torch.unsafe_split(Tensor([4, 3], "complex64"), 2)',
+    ]
+    found = fates(tmp_path, cases, "off_8_ulp")
+    assert {api for api, _ in found} == {case.split("(")[0] for case in cases}
+    assert {found[key] for key in found if key[1] == "usual"} == {"killed"}, found
 
 
 def test_opinfo_writes_a_corpus_whose_cases_pass(api, tmp_path):

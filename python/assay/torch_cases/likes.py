@@ -86,6 +86,14 @@ LIKES: dict[str, str] = {
     "mvlgamma": "paddle.multigammaln",
     "xlogy": "paddle.multiply",
     "xlog1py": "paddle.multiply",
+    "conv_transpose1d": "paddle.nn.functional.conv1d_transpose",
+    "conv_transpose2d": "paddle.nn.functional.conv2d_transpose",
+    "conv_transpose3d": "paddle.nn.functional.conv3d_transpose",
+    "multilabel_soft_margin_loss": "paddle.nn.functional.multi_label_soft_margin_loss",
+    "softmin": "paddle.nn.functional.softmax",
+    "constant_pad_nd": "paddle.nn.functional.pad",
+    "std_mean": "paddle.std",
+    "var_mean": "paddle.var",
 }
 
 # Families (assay.apis) of functions that Paddle lacks, by their last name.
@@ -97,9 +105,18 @@ FAMILIES: dict[str, str] = {
             "modified_bessel_i0 modified_bessel_i1 modified_bessel_k0 modified_bessel_k1 spherical_bessel_j0 "
             "scaled_modified_bessel_k0 scaled_modified_bessel_k1 signbit sgn positive rsqrt"
         ),
-        "arithmetic": "float_power fmod floor_divide rsub addcmul addcdiv zeta",
+        "arithmetic": "float_power fmod floor_divide rsub addcmul addcdiv zeta clamp_min clamp_max",
+        "creation": "fill",
+        "products": "addbmm addmv addr vdot",
+        "reduction": "aminmax sum_to_size",
+        "loss": "huber_loss",
         "casting": "byte char short int long bool half float double bfloat16 cfloat cdouble to type",
-        "shape": "swapdims swapaxes narrow unfold view_as expand_as",
+        "shape": (
+            "swapdims swapaxes narrow unfold view_as expand_as reshape_as fliplr flipud select unsafe_chunk "
+            "unsafe_split resolve_conj resolve_neg alias_copy as_strided_copy detach_copy diagonal_copy "
+            "expand_copy narrow_copy permute_copy select_copy slice_copy split_copy split_with_sizes_copy "
+            "squeeze_copy t_copy transpose_copy unbind_copy unfold_copy unsqueeze_copy view_copy"
+        ),
     }.items()
     for name in names.split()
 }

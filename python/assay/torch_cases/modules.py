@@ -24,7 +24,12 @@ _LAZY = "a lazy module has parameters only after its first call"
 _SKIPPED = {
     "LBFGS": "its step needs a closure", "SparseAdam": "it takes sparse gradients only",
 }  # fmt: skip
-_FUNCTIONS = {"BCELoss": "binary_cross_entropy", "BCEWithLogitsLoss": "binary_cross_entropy_with_logits"}
+_PADS = "Circular Constant Reflection Replication Zero"
+_FUNCTIONS = {
+    "BCELoss": "binary_cross_entropy", "BCEWithLogitsLoss": "binary_cross_entropy_with_logits",
+    "Softmax2d": "softmax",
+    **{f"{mode}Pad{axes}d": "pad" for mode in _PADS.split() for axes in (1, 2, 3)},
+}  # fmt: skip
 # Functions of the same meaning whose results are drawn.
 _DRAWN = {
     "Dropout": "dropout", "Dropout1d": "dropout1d", "Dropout2d": "dropout2d", "Dropout3d": "dropout3d",
@@ -63,8 +68,14 @@ def entry_of(torch: Any, api: str, found: Any, known: Callable[[str], Api | None
     return Api(
         api, _Module(torch, found, stem, inputs), parameters, kind=LAYER, inputs=inputs, own=True,
         rules=rules | _RULES.get(stem, {}), aliases=aliases, family=like.family if like else "",
-        traits={"chained": True}, grad=grad, skip=_LAZY if stem.startswith("Lazy") else "",
+        traits=_traits(like, parameters), grad=grad, skip=_LAZY if stem.startswith("Lazy") else "",
     )  # fmt: skip
+
+
+def _traits(like: Api | None, parameters: tuple[str, ...]) -> Mapping[str, Any]:
+    """Those of the function. The inputs' shapes do not show sums over a module's own parameters; the
+    constructor of a module that has some takes their dtype."""
+    return {"chained": True} if like is None or "dtype" in parameters else like.traits
 
 
 def _names(function: Any) -> tuple[str, ...]:
@@ -85,8 +96,9 @@ def _like(torch: Any, stem: str, known: Callable[[str], Api | None]) -> Api | No
 
 @cache
 def _functions(torch: Any) -> Mapping[str, str]:
-    """The functions of torch.nn.functional by their name without underscores."""
-    return {name.replace("_", ""): name for name in dir(torch.nn.functional) if name[0].islower()}
+    """The functions of torch.nn.functional by their name without underscores, but for those in place."""
+    names = dir(torch.nn.functional)
+    return {name.replace("_", ""): name for name in names if name[0].islower() and name[-1] != "_"}
 
 
 @cache
