@@ -107,7 +107,7 @@ FAMILIES: dict[str, str] = {
         ),
         "arithmetic": "float_power fmod floor_divide rsub addcmul addcdiv zeta clamp_min clamp_max",
         "creation": "fill",
-        "products": "addbmm addmv addr vdot",
+        "products": "vdot",
         "reduction": "aminmax sum_to_size",
         "loss": "huber_loss",
         "casting": "byte char short int long bool half float double bfloat16 cfloat cdouble to type",
