@@ -105,6 +105,12 @@ ALARMS = [
     (2, 'torch.lerp(Tensor([], "bfloat16"), Tensor([], "bfloat16"), 0.4)'),
     (2, 'torch.linalg.norm(Tensor([5, 5], "float32"), -2, keepdim=True)'),
     (3, 'torch.Tensor.tan_(Tensor([20, 20], "complex64"))'),
+    (
+        6,
+        'torch.nn.functional.triplet_margin_loss(Tensor([5, 10], "float16"), Tensor([5, 10], "float16"), '
+        'Tensor([5, 10], "float16"), margin=1.0, p=2, eps=1e-06, swap=False, size_average=None, reduce=None, '
+        'reduction="sum")',
+    ),
     (0, 'torch.nn.MultiLabelMarginLoss()(Tensor([5, 10], "float32"), Tensor([5, 10], "int64"))'),
 ]
 

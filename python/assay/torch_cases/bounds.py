@@ -155,6 +155,10 @@ known(
 known("addcdiv addcdiv_", undefined={"wide": _times}, tensor2=positive(0.5, 1.5))
 # A gradient adds up pairs of classes, which shapes do not show.
 known("multilabel_margin_loss", traits={"chained": True})
+known(
+    "triplet_margin_loss triplet_margin_with_distance_loss",
+    undefined={"exact": "distances are rounded before one is subtracted from the other"},
+)
 known("gaussian_nll_loss", traits={"scale_back": 4.0})  # float16 adds up subnormal numbers
 known(
     " ".join(f"{scaled}modified_bessel_k{order}" for scaled in ("", "scaled_") for order in (0, 1)),
