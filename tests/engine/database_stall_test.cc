@@ -34,7 +34,8 @@ std::vector<pid_t> backends(const std::string& address) {
   return found;
 }
 
-// Asks again for up to 30 s: assay opens a connection, closes it and opens the next one while it starts.
+// Asks again for up to 30 s: assay opens a connection, closes it and opens the next one while it
+// starts.
 std::vector<pid_t> backends_soon(const std::string& address) {
   std::vector<pid_t> found = backends(address);
   for (int tries = 0; tries < 300 && found.empty(); ++tries) {
