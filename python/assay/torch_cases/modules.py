@@ -96,7 +96,7 @@ def _like(torch: Any, stem: str, known: Callable[[str], Api | None]) -> Api | No
 
 @cache
 def _functions(torch: Any) -> Mapping[str, str]:
-    """The functions of torch.nn.functional by their name without underscores, but for those in place."""
+    """The functions of torch.nn.functional by their name without underscores, except those in place."""
     names = dir(torch.nn.functional)
     return {name.replace("_", ""): name for name in names if name[0].islower() and name[-1] != "_"}
 
