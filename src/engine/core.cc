@@ -252,8 +252,8 @@ void Core::take(std::size_t slot, const Answer& answer) {
   at.began_ms.reset();
   at.deaths = 0;
   for (Server& server : servers_) server.deaths = 0;
-  // What ran out of memory needed more than it was admitted with: next time, its kind has twice as
-  // much.
+  // A case that ran out of memory needed more than was expected: the next ones of its kind are
+  // expected to need twice as much.
   const bool oom = answer.verdict.outcome == Outcome::oom;
   queue_.learn(answered, oom ? 2 * answered.attempt.gpu_bytes : answer.device_bytes);
   const bool huge_and_alone = queue_.release(static_cast<std::uint32_t>(slot), answered);

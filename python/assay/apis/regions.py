@@ -89,17 +89,19 @@ def roi_align(
     down = _mean_weights(start[:, 1], extent[:, 1], rows, sampling_ratio, height).to(compute)
     across = _mean_weights(start[:, 0], extent[:, 0], columns, sampling_ratio, width).to(compute)
     (row, row_weight), (column, column_weight) = _windows(down), _windows(across)
-    row, column = row.int() * width, column.int()  # an image has fewer than 2^31 pixels, and a GPU sorts them
-    pixels = x.to(compute).flatten(2).transpose(1, 2).contiguous()
+    index = torch.int32 if height * width < 1 << 31 else torch.int64  # a GPU sorts short ones faster
+    row, column = row.to(index) * width, column.to(index)
     weights = rows * columns * row.shape[2] * column.shape[2]
-    pooled = []
-    for image, own in _by_image(pixels, boxes, boxes_num, max(1, _WEIGHTS // weights)):
+    pooled, converted, pixels = [], None, None
+    for image, own in _by_image(x, boxes, boxes_num, max(1, _WEIGHTS // weights)):
+        if image is not converted:
+            converted, pixels = image, image.to(compute).flatten(1).T.contiguous()
         # [box, row of bins, column of bins, row of pixels, column of pixels]
         place = row[own][:, :, None, :, None] + column[own][:, None, :, None]
         weight = row_weight[own][:, :, None, :, None] * column_weight[own][:, None, :, None]
         bags = torch.nn.functional.embedding_bag(
             place.flatten(0, 2).flatten(1),
-            image,
+            pixels,
             per_sample_weights=weight.flatten(0, 2).flatten(1),
             mode="sum",
         )

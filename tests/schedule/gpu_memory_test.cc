@@ -1,0 +1,117 @@
+// What cases take on a GPU decides which of the next ones run side by side.
+
+#include <gmock/gmock.h>
+
+#include "jobs.h"
+#include "schedule/queue.h"
+
+namespace assay {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr std::uint64_t kMib = 1 << 20;
+
+// Other GPUs continue.
+TEST(GpuMemory, WhatRanOutOfItRunsAloneThere) {
+  Queue queue({kAllMemory, 100, 2});
+  wire::JobT small = sized(1, 1, 5);
+  small.attempt.memory = wire::MemoryNeed::whole_device;
+  queue.put_back(sized(2, 2, 5));
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(2));
+  queue.put_back(small);
+  queue.put_back(sized(3, 3, 5));
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(3));
+  queue.release(0, with_bytes(5));
+  EXPECT_THAT(queue.lease(2), IsEmpty());
+  queue.release(0, with_bytes(5));
+  const std::vector<wire::JobT> alone = queue.lease(0);
+  EXPECT_THAT(ids(alone), ElementsAre(1));
+  EXPECT_NE(alone.front().attempt.memory, wire::MemoryNeed::estimated);
+  queue.put_back(sized(4, 4, 5));
+  queue.put_back(sized(5, 5, 5));
+  EXPECT_THAT(queue.lease(2), IsEmpty());
+  EXPECT_THAT(ids(queue.lease(1)), ElementsAre(4));
+  queue.release(0, short_of_memory(5));
+  EXPECT_THAT(ids(queue.lease(2)), ElementsAre(5));
+}
+
+// Slots 0 and 2 sit on the first GPU, slot 1 on the second.
+TEST(GpuMemory, CasesWaitForThatOfTheirOwnGpu) {
+  Queue queue({kAllMemory, 100, 2});
+  for (std::uint64_t id = 1; id <= 4; ++id) queue.put_back(sized(id, 1, 60));
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1));
+  EXPECT_THAT(queue.lease(2), IsEmpty());
+  EXPECT_THAT(ids(queue.lease(1)), ElementsAre(2));
+  queue.release(1, with_bytes(60));
+  EXPECT_THAT(queue.lease(2), IsEmpty());
+  queue.release(0, with_bytes(60));
+  EXPECT_THAT(ids(queue.lease(2)), ElementsAre(3));
+  EXPECT_THAT(ids(queue.lease(1)), ElementsAre(4));
+}
+
+// Both lanes together could need more than the GPU has, if the estimate is too low.
+TEST(GpuMemory, TheLanesOfAGiantRunOneAfterTheOther) {
+  Queue queue({kAllMemory, 100, 1});
+  queue.put_back(sized(1, 1, 51));
+  queue.put_back(sized(2, 1, 49));
+  EXPECT_EQ(queue.lease(0).front().attempt.start, wire::Start::test_lane_first);
+  EXPECT_EQ(queue.lease(0).front().attempt.start, wire::Start::together);
+  Queue other_lane_on_cpu({1000, 100, 1});
+  other_lane_on_cpu.put_back(sized(1, 1, 51));
+  EXPECT_EQ(other_lane_on_cpu.lease(0).front().attempt.start, wire::Start::together);
+}
+
+wire::JobT of_kind(std::uint64_t id, const char* text, std::uint64_t mib) {
+  wire::JobT made = sized(id, 1, mib * kMib);
+  made.test_case.text = text;
+  return made;
+}
+
+// A queue for a GPU on which each lane may take 1000 MiB.
+Queue of_one_gpu() { return Queue({kAllMemory, 1000 * kMib, 1}); }
+
+constexpr const char* kHalfSum = R"(paddle.sum(Tensor([7], "float16")))";
+constexpr const char* kBoolSum = R"(paddle.sum(Tensor([7], "bool")))";
+constexpr const char* kHalfAny = R"(paddle.any(Tensor([7], "float16")))";
+
+// The dtype counts: a sum of bool makes integers first.
+TEST(GpuMemory, CasesNeedWhatOthersOfTheirApiAndDtypeTook) {
+  Queue queue = of_one_gpu();
+  queue.learn(of_kind(1, kHalfSum, 900), 450 * kMib);
+  for (std::uint64_t id = 2; id <= 3; ++id) queue.put_back(of_kind(id, kHalfSum, 900));
+  queue.put_back(of_kind(4, kBoolSum, 900));
+  queue.put_back(of_kind(5, kHalfAny, 900));
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(2));  // 450 and a margin
+  EXPECT_THAT(queue.lease(0), IsEmpty());
+  queue.put_back(of_kind(6, kHalfSum, 700));
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(6));
+}
+
+TEST(GpuMemory, WhatTookMoreThanItsEstimateIsAdmittedWithMore) {
+  Queue queue = of_one_gpu();
+  queue.learn(of_kind(1, kBoolSum, 400), 2000 * kMib);
+  queue.put_back(of_kind(2, kBoolSum, 400));
+  const std::vector<wire::JobT> giant = queue.lease(0);
+  EXPECT_EQ(giant.front().attempt.memory, wire::MemoryNeed::over_budget);
+  queue.put_back(of_kind(3, kHalfSum, 100));
+  EXPECT_THAT(queue.lease(0), IsEmpty());
+  queue.release(0, giant.front());
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(3));
+}
+
+// One case that needs much does not keep the others apart for good.
+TEST(GpuMemory, AnExceptionIsForgotten) {
+  Queue queue = of_one_gpu();
+  const wire::JobT usual = of_kind(1, kHalfSum, 400);
+  queue.learn(usual, 4000 * kMib);
+  for (int i = 0; i < 40; ++i) queue.learn(usual, 200 * kMib);
+  queue.put_back(usual);
+  queue.put_back(of_kind(2, kHalfSum, 400));
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1));
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(2));
+}
+
+}  // namespace
+}  // namespace assay
