@@ -22,10 +22,14 @@ constexpr double kContextBytes = 0.6 * kGiB;
 // Freed memory that PyTorch keeps for a lane's next case (KEPT_BYTES of torch_framework.py), plus
 // the part of it that a slot may keep open (kKeepOpenBytesInAll).
 constexpr double kKeptBytes = 0.75 * kGiB;
+// The part of kKeptBytes that an idle lane keeps on average.
+constexpr double kIdleBytes = 0.25 * kGiB;
 // The least memory that a worker has for its cases.
 constexpr double kRoomBytes = kGiB;
 // The share of a GPU's free memory that a run plans with. The rest is for temporary allocations.
 constexpr double kShare = 0.9;
+// The share for a case that runs with nothing beside it.
+constexpr double kShareAlone = 0.97;
 // Spare lanes of a fork server outside MPS. A fault needs two: one finds the case, one continues.
 // MPS has one more. Each spare blocks the other lanes for 0.4 s, so a run without faults has no
 // more. Faults come in bursts: after the first one, kMostSpares are kept.
@@ -183,6 +187,10 @@ Result<bool> choose_gpu_seats(const GpuFlags& flags, RunConfig& config,
     room -= (spares + 1) * each;
   }
   config.gpu_budget = static_cast<std::uint64_t>(std::max(room, kGiB));
+  const double idle = workers * ((lanes + 1) * kContextBytes + lanes * kIdleBytes);
+  const double spare = (config.spares > 0 ? config.spares + 1 : 0) * each;
+  const double alone = static_cast<double>(least_free(gpus)) * kShareAlone - idle - spare;
+  config.gpu_alone = static_cast<std::uint64_t>(std::max(alone, kGiB));
   notes.push_back(fmt::format("{} on {}", count_of(config.slots, "worker"), names_of(gpus)));
   return true;
 }

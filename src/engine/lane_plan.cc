@@ -137,6 +137,7 @@ MemoryBudget memory_budget(const RunConfig& config, const std::vector<wire::Lane
   if (on_gpu == lanes.size()) budget.all = std::numeric_limits<std::uint64_t>::max();
   budget.each_gpu = config.gpu_budget / on_gpu;
   budget.gpus = config.gpus.size();
+  budget.gpu_alone = config.gpu_alone;
   return budget;
 }
 

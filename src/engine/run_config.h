@@ -79,6 +79,7 @@ struct RunConfig {
   std::uint32_t slots = 1;
   std::vector<int> gpus;         // CUDA's numbers; slots are dealt out over them in turn
   std::uint64_t gpu_budget = 0;  // bytes on each GPU, for all of its slots together
+  std::uint64_t gpu_alone = 0;   // bytes for one lane of a GPU while the others idle
   std::uint64_t gpu_bytes = 0;   // memory of the smallest of these GPUs
   int spares = 0;                // lanes forked ahead, by each server for each GPU
   int spares_after_a_fault = 0;  // the same after the first fault of a GPU

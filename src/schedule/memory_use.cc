@@ -1,6 +1,7 @@
 #include "schedule/memory_use.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <limits>
 #include <string_view>
@@ -13,14 +14,18 @@ constexpr std::uint64_t kPartBeside = 8;
 // A case above this part of the budget is leased only to a slot that has nothing else to do.
 constexpr std::uint64_t kPartAhead = 16;
 
-// A case with more than this part of a GPU's budget has its lanes one after the other, so that it
-// may need twice its estimate.
+// A case whose kind is not known and whose estimate is above this part of a GPU's budget has its
+// lanes one after the other, so that it may need twice its estimate.
 constexpr std::uint64_t kPartTogether = 2;
+// What such a case needs: in the end one lane computes, and the other keeps its results.
+constexpr double kShareApart = 0.75;
 // Cases with a smaller estimate teach nothing and keep it: they always fit.
 constexpr std::uint64_t kLearnFrom = std::uint64_t{64} << 20;
 // A lane also needs some memory beside its tensors, and the next case of a kind may need more.
-constexpr double kMargin = 1.15;
+constexpr double kMargin = 1.1;
 constexpr double kLeastOfEstimate = 0.25;
+// Integers have no gradients, and few calls make larger ones of them.
+constexpr double kIntegersOfEstimate = 0.5;
 // A case that needs much more than others of its kind counts less with each of them.
 constexpr double kForgets = 0.1;
 
@@ -31,6 +36,23 @@ std::size_t kind_of(std::string_view text) {
   const std::string_view dtype = text.substr(quote, text.find('"', quote + 1) - quote);
   const std::hash<std::string_view> hash;
   return hash(text.substr(0, call)) * 31 + hash(dtype);
+}
+
+// bool is none: sums of it are int64.
+bool has_only_integers(std::string_view text) {
+  const std::array<std::string_view, 3> others = {"float", "complex", "bool"};
+  return text.find("int") != text.npos &&
+         std::none_of(others.begin(), others.end(),
+                      [&](std::string_view dtype) { return text.find(dtype) != text.npos; });
+}
+
+std::uint64_t part_of(std::uint64_t bytes, double share) {
+  return static_cast<std::uint64_t>(std::min(static_cast<double>(bytes) * share, 1e18));
+}
+
+// What a lane's need counts for in the budget, in which both lanes run.
+std::uint64_t counted(std::uint64_t lane_bytes, wire::Start start) {
+  return start == wire::Start::test_lane_first ? part_of(lane_bytes, kShareApart) : lane_bytes;
 }
 
 bool needs_whole(const wire::JobT& job) {
@@ -60,22 +82,30 @@ void MemoryUse::learn(const wire::JobT& ran, std::uint64_t bytes) {
   known = std::max(took, known - kForgets * (known - took));
 }
 
-// What a lane needs on its GPU, as far as other cases of its kind tell.
-std::uint64_t MemoryUse::gpu_bytes(const wire::JobT& job) const {
-  const std::uint64_t estimate = job.test_case.bytes;
-  if (estimate < kLearnFrom) return estimate;
-  const auto known = learnt_.find(kind_of(job.test_case.text));
-  if (known == learnt_.end()) return estimate;
-  const double bytes = static_cast<double>(estimate) * std::max(known->second, kLeastOfEstimate);
-  return static_cast<std::uint64_t>(std::min(bytes, 1e18));
+// What a case needs on its GPU, as far as other cases of its kind tell.
+MemoryUse::GpuNeed MemoryUse::gpu_need(const wire::JobT& job) const {
+  GpuNeed need{job.test_case.bytes};
+  double share = 1;
+  if (need.lane >= kLearnFrom) {
+    const auto found = learnt_.find(kind_of(job.test_case.text));
+    const bool known = found != learnt_.end();
+    if (known) share = std::max(found->second, kLeastOfEstimate);
+    if (!known && has_only_integers(job.test_case.text)) share = kIntegersOfEstimate;
+    need.lane = part_of(need.lane, share);
+    const std::uint64_t together = known ? budget_.each_gpu : budget_.each_gpu / kPartTogether;
+    if (!on_host() && need.lane > together) need.start = wire::Start::test_lane_first;
+    need.whole = !on_host() && known && need.lane > std::max(budget_.gpu_alone, budget_.each_gpu);
+  }
+  return need;
 }
 
 // An idle GPU takes any case.
 bool MemoryUse::gpu_admits(const OnGpu& gpu, const wire::JobT& job) const {
   if (gpu.cases == 0) return true;
-  const std::uint64_t bytes = gpu_bytes(job);
-  return !gpu.whole && !needs_whole(job) && bytes <= budget_.each_gpu &&
-         gpu.bytes <= budget_.each_gpu - bytes;
+  if (gpu.whole || needs_whole(job)) return false;
+  const GpuNeed need = gpu_need(job);
+  const std::uint64_t bytes = counted(need.lane, need.start);
+  return !need.whole && bytes <= budget_.each_gpu && gpu.bytes <= budget_.each_gpu - bytes;
 }
 
 bool MemoryUse::admits(std::uint32_t slot, const wire::JobT& job) const {
@@ -104,16 +134,12 @@ void MemoryUse::take(std::uint32_t slot, wire::JobT& job) {
   ++running_;
   whole_host_ = needs_whole(job) && on_host();
   if (!on_gpus()) return;
-  const std::uint64_t needed = gpu_bytes(job);
-  job.attempt.gpu_bytes = needed;
-  job.attempt.start = !on_host() && needed > budget_.each_gpu / kPartTogether
-                          ? wire::Start::test_lane_first
-                          : wire::Start::together;
-  // Others of its kind took more than there is beside lanes that idle.
-  if (!needs_whole(job) && needed > bytes && needed / kPartTogether > budget_.each_gpu)
-    job.attempt.memory = wire::MemoryNeed::over_budget;
+  const GpuNeed need = gpu_need(job);
+  job.attempt.gpu_bytes = need.lane;
+  job.attempt.start = need.start;
+  if (need.whole) job.attempt.memory = wire::MemoryNeed::whole_device;
   OnGpu& gpu = on_gpu_[slot % on_gpu_.size()];
-  gpu.bytes += needed;
+  gpu.bytes += counted(need.lane, need.start);
   gpu.whole = needs_whole(job);
   ++gpu.cases;
 }
@@ -124,7 +150,7 @@ bool MemoryUse::release(std::uint32_t slot, const wire::JobT& job) {
   whole_host_ = whole_host_ && !needs_whole(job);
   if (on_gpus()) {
     OnGpu& gpu = on_gpu_[slot % on_gpu_.size()];
-    gpu.bytes -= std::min(gpu.bytes, job.attempt.gpu_bytes);
+    gpu.bytes -= std::min(gpu.bytes, counted(job.attempt.gpu_bytes, job.attempt.start));
     if (gpu.cases > 0) --gpu.cases;
     gpu.whole = gpu.whole && !needs_whole(job);
   }

@@ -23,6 +23,7 @@ struct MemoryBudget {
   std::uint64_t all = 0;
   std::uint64_t each_gpu = 0;
   std::size_t gpus = 0;
+  std::uint64_t gpu_alone = 0;  // of a GPU, while only one lane works there and the others idle
 };
 
 class MemoryUse {
@@ -50,10 +51,15 @@ class MemoryUse {
     std::size_t cases = 0;
     bool whole = false;  // its only case needs the whole device
   };
+  struct GpuNeed {
+    std::uint64_t lane = 0;  // bytes
+    wire::Start start = wire::Start::together;
+    bool whole = false;  // lanes that idle must end first
+  };
   bool on_host() const;
   bool has_room(const wire::JobT& job) const;
   bool gpu_admits(const OnGpu& gpu, const wire::JobT& job) const;
-  std::uint64_t gpu_bytes(const wire::JobT& job) const;
+  GpuNeed gpu_need(const wire::JobT& job) const;
 
   MemoryBudget budget_;
   std::uint64_t in_use_ = 0;  // by cases that fit the budget

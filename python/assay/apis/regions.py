@@ -99,10 +99,13 @@ def roi_align(
         # [box, row of bins, column of bins, row of pixels, column of pixels]
         place = row[own][:, :, None, :, None] + column[own][:, None, :, None]
         weight = row_weight[own][:, :, None, :, None] * column_weight[own][:, None, :, None]
+        some = (weight != 0).flatten(0, 2).flatten(1)  # most bins are smaller than the largest one
+        counts = some.sum(1)
         bags = torch.nn.functional.embedding_bag(
-            place.flatten(0, 2).flatten(1),
+            place.flatten(0, 2).flatten(1)[some],
             pixels,
-            per_sample_weights=weight.flatten(0, 2).flatten(1),
+            offsets=(counts.cumsum(0) - counts).to(index),
+            per_sample_weights=weight.flatten(0, 2).flatten(1)[some],
             mode="sum",
         )
         pooled.append(bags.reshape(-1, rows, columns, x.shape[1]).movedim(3, 1))
