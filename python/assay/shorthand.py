@@ -13,6 +13,9 @@ LINALG = ("paddle.linalg.{}", "paddle.Tensor.{}")
 
 LITERAL_LIMIT = 4096
 
+# Traits of the largest element of each window. Windows overlap, so gradients are sums.
+SELECTS = {"sums": False, "terms_back": 64.0}
+
 
 def spread(stems: str, *forms: str) -> list[str]:
     """Every stem in every form: spread("abs neg", *PUBLIC) is paddle.abs, paddle.Tensor.abs, …"""

@@ -9,7 +9,7 @@ from assay.arguments import as_ints
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import Literal, constant, distinct, integers
-from assay.shorthand import UNCENTRED
+from assay.shorthand import SELECTS, UNCENTRED
 
 SIZE = integers(2, 5)
 SMALL = 65536
@@ -52,6 +52,7 @@ def adaptive_avg_pool3d(x, output_size, data_format="NCDHW", name=None):
     "paddle.nn.functional.adaptive_max_pool2d",
     "paddle.nn.functional.adaptive_max_pool3d",
     x=distinct(),
+    traits=SELECTS,
 )
 def adaptive_max_pool(x, output_size, return_mask=False, name=None):
     pools = functional.adaptive_max_pool1d, functional.adaptive_max_pool2d, functional.adaptive_max_pool3d
@@ -81,6 +82,7 @@ def fractions(size, windows, kernel, u):
     "paddle.nn.functional.fractional_max_pool2d",
     "paddle.nn.functional.fractional_max_pool3d",
     x=distinct(),
+    traits=SELECTS,
     grad=lambda random_u=None: random_u is not None,
 )
 def fractional_max_pool(x, output_size, kernel_size=None, random_u=None, return_mask=False, name=None):

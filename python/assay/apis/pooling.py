@@ -9,7 +9,7 @@ from assay.arguments import widened
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import distinct, positive
-from assay.shorthand import UNCENTRED
+from assay.shorthand import SELECTS, UNCENTRED
 
 
 class Windows:
@@ -118,6 +118,7 @@ for _rank, _layout in enumerate(LAYOUTS, 1):
     api(
         f"paddle.nn.functional.max_pool{_rank}d",
         x=distinct(),
+        traits=SELECTS,
         signature=f"x, {_KERNEL}, return_mask=False, ceil_mode=False{_format}, name=None",
     )(max_pooled)
     _options = "ceil_mode=False, exclusive=True, divisor_override=None"

@@ -92,8 +92,13 @@ LIKES: dict[str, str] = {
     "multilabel_soft_margin_loss": "paddle.nn.functional.multi_label_soft_margin_loss",
     "softmin": "paddle.nn.functional.softmax",
     "constant_pad_nd": "paddle.nn.functional.pad",
+    "logaddexp2": "paddle.logaddexp",
     "std_mean": "paddle.std",
     "var_mean": "paddle.var",
+    **{
+        f"{pool}{rank}d_with_indices": f"paddle.nn.functional.{pool}{rank}d"
+        for pool in ("max_pool", "adaptive_max_pool") for rank in (1, 2, 3)
+    },
 }
 
 # Families (assay.apis) of functions that Paddle lacks, by their last name.
@@ -115,7 +120,8 @@ FAMILIES: dict[str, str] = {
             "swapdims swapaxes narrow unfold view_as expand_as reshape_as fliplr flipud select unsafe_chunk "
             "unsafe_split resolve_conj resolve_neg alias_copy as_strided_copy detach_copy diagonal_copy "
             "expand_copy narrow_copy permute_copy select_copy slice_copy split_copy split_with_sizes_copy "
-            "squeeze_copy t_copy transpose_copy unbind_copy unfold_copy unsqueeze_copy view_copy"
+            "squeeze_copy t_copy transpose_copy unbind_copy unfold_copy unsqueeze_copy view_copy "
+            "as_strided_scatter conj_physical"
         ),
     }.items()
     for name in names.split()
