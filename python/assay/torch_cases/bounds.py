@@ -64,6 +64,11 @@ def _axes(x: Any, axis: Any) -> Any:
     return (0, 1) if axis is None and len(x.shape) == 2 else axis
 
 
+def _of_vectors(x: Any, p: Any = 2, axis: Any = (-2, -1)) -> float:
+    """The gradient of a spectral norm multiplies singular vectors."""
+    return 8.0 if of_matrix(p, _axes(x, axis)) else _exponent(p)
+
+
 def _root(p: Any = 2) -> float:
     """Norms of small orders are high powers of a sum."""
     return max(1.0, 1 / abs(p)) if isinstance(p, int | float) and p else 1.0
@@ -74,10 +79,15 @@ _NORM = {"in_float32": False, "scale": _root, "scale_back": _exponent}
 known("norm vector_norm matrix_norm normalize dist", traits=_NORM)
 _SINGULAR = ("wide", "exact")
 known("norm", undefined=dict.fromkeys(_SINGULAR, lambda p=None, axis=None: _singular(p, axis)))
+known("matrix_norm", traits=_NORM | {"scale_back": _of_vectors})
 known("matrix_norm", undefined=dict.fromkeys(_SINGULAR, lambda p=None, axis=(-2, -1): _singular(p, axis)))
 known(
     "torch.linalg.norm",
-    traits=_NORM | {"spectral": lambda x, p=None, axis=None: of_matrix(p, _axes(x, axis))},
+    traits=_NORM
+    | {
+        "spectral": lambda x, p=None, axis=None: of_matrix(p, _axes(x, axis)),
+        "scale_back": lambda x, p=None, axis=None: _of_vectors(x, p, axis),
+    },
     undefined=dict.fromkeys(_SINGULAR, lambda x, p=None, axis=None: _singular(p, _axes(x, axis))),
 )
 
@@ -156,14 +166,6 @@ known(
     "std_mean var_mean",
     undefined={"infinity": "the mean of infinities is NaN where it is computed along with the variance"},
 )
-
-
-def _of_singular_vectors(ord: Any = None, p: Any = None) -> float:
-    """The gradient of such a norm multiplies singular vectors."""
-    return 8.0 if (p if ord is None else ord) in (2, -2, "nuc") else 1.0
-
-
-known("norm matrix_norm", traits={"scale_back": _of_singular_vectors})
 known("addcdiv addcdiv_", undefined={"wide": _times}, tensor2=positive(0.5, 1.5))
 # A gradient adds up pairs of classes, which shapes do not show.
 known("multilabel_margin_loss", traits={"chained": True})
