@@ -64,14 +64,28 @@ bool needs_whole(const wire::JobT& job) {
 // Whether cases need memory of the host. They do not if all lanes run on GPUs.
 bool MemoryUse::on_host() const { return budget_.all < std::numeric_limits<std::uint64_t>::max(); }
 
+// Beside a case that does not fit, only small ones run.
+bool MemoryUse::Taken::leaves(std::uint64_t needed, std::uint64_t budget) const {
+  const std::uint64_t beside = budget / kPartBeside;
+  if (needed > budget) return !over && bytes <= beside;
+  const std::uint64_t most = over ? beside : budget;
+  return needed <= most && bytes <= most - needed;
+}
+
+void MemoryUse::Taken::take(std::uint64_t needed, std::uint64_t budget) {
+  over = over || needed > budget;
+  if (needed <= budget) bytes += needed;
+}
+
+void MemoryUse::Taken::release(std::uint64_t needed, std::uint64_t budget) {
+  over = over && needed <= budget;
+  if (needed <= budget) bytes -= std::min(bytes, needed);
+}
+
 bool MemoryUse::has_room(const wire::JobT& job) const {
-  const std::uint64_t bytes = job.test_case.bytes;
   if (whole_host_) return false;
   if (needs_whole(job) && on_host()) return running_ == 0;
-  const std::uint64_t beside = budget_.all / kPartBeside;
-  if (bytes > budget_.all) return !over_budget_ && in_use_ <= beside;
-  const std::uint64_t most = over_budget_ ? beside : budget_.all;
-  return bytes <= most && in_use_ <= most - bytes;
+  return taken_.leaves(job.test_case.bytes, budget_.all);
 }
 
 void MemoryUse::learn(const wire::JobT& ran, std::uint64_t bytes) {
@@ -104,8 +118,7 @@ bool MemoryUse::gpu_admits(const OnGpu& gpu, const wire::JobT& job) const {
   if (gpu.cases == 0) return true;
   if (gpu.whole || needs_whole(job)) return false;
   const GpuNeed need = gpu_need(job);
-  const std::uint64_t bytes = counted(need.lane, need.start);
-  return !need.whole && bytes <= budget_.each_gpu && gpu.bytes <= budget_.each_gpu - bytes;
+  return !need.whole && gpu.taken.leaves(counted(need.lane, need.start), budget_.each_gpu);
 }
 
 bool MemoryUse::admits(std::uint32_t slot, const wire::JobT& job) const {
@@ -124,13 +137,8 @@ void MemoryUse::take(std::uint32_t slot, wire::JobT& job) {
     job.attempt.memory =
         over_budget && nothing_else ? wire::MemoryNeed::over_budget : wire::MemoryNeed::estimated;
   }
-  if (over_budget) {
-    over_budget_ = true;
-    beside_it_ = running_ > 0;
-  } else {
-    in_use_ += bytes;
-    beside_it_ = true;
-  }
+  taken_.take(bytes, budget_.all);
+  beside_it_ = !over_budget || running_ > 0;
   ++running_;
   whole_host_ = needs_whole(job) && on_host();
   if (!on_gpus()) return;
@@ -139,7 +147,7 @@ void MemoryUse::take(std::uint32_t slot, wire::JobT& job) {
   job.attempt.start = need.start;
   if (need.whole) job.attempt.memory = wire::MemoryNeed::whole_device;
   OnGpu& gpu = on_gpu_[slot % on_gpu_.size()];
-  gpu.bytes += counted(need.lane, need.start);
+  gpu.taken.take(counted(need.lane, need.start), budget_.each_gpu);
   gpu.whole = needs_whole(job);
   ++gpu.cases;
 }
@@ -150,16 +158,12 @@ bool MemoryUse::release(std::uint32_t slot, const wire::JobT& job) {
   whole_host_ = whole_host_ && !needs_whole(job);
   if (on_gpus()) {
     OnGpu& gpu = on_gpu_[slot % on_gpu_.size()];
-    gpu.bytes -= std::min(gpu.bytes, counted(job.attempt.gpu_bytes, job.attempt.start));
+    gpu.taken.release(counted(job.attempt.gpu_bytes, job.attempt.start), budget_.each_gpu);
     if (gpu.cases > 0) --gpu.cases;
     gpu.whole = gpu.whole && !needs_whole(job);
   }
-  if (bytes <= budget_.all) {
-    in_use_ -= std::min(in_use_, bytes);
-    return false;
-  }
-  over_budget_ = false;
-  return !on_gpus() && !beside_it_;
+  taken_.release(bytes, budget_.all);
+  return bytes > budget_.all && !on_gpus() && !beside_it_;
 }
 
 }  // namespace assay

@@ -46,8 +46,16 @@ class MemoryUse {
   void learn(const wire::JobT& ran, std::uint64_t bytes);
 
  private:
+  // What running cases take from a budget.
+  struct Taken {
+    std::uint64_t bytes = 0;  // by cases that fit the budget
+    bool over = false;        // a case that does not fit it is running
+    bool leaves(std::uint64_t needed, std::uint64_t budget) const;
+    void take(std::uint64_t needed, std::uint64_t budget);
+    void release(std::uint64_t needed, std::uint64_t budget);
+  };
   struct OnGpu {
-    std::uint64_t bytes = 0;
+    Taken taken;
     std::size_t cases = 0;
     bool whole = false;  // its only case needs the whole device
   };
@@ -62,11 +70,10 @@ class MemoryUse {
   GpuNeed gpu_need(const wire::JobT& job) const;
 
   MemoryBudget budget_;
-  std::uint64_t in_use_ = 0;  // by cases that fit the budget
-  bool over_budget_ = false;  // a case that fits no budget is running
-  bool beside_it_ = false;    // another case runs, or ran, beside it
-  std::size_t running_ = 0;   // cases in all slots
-  bool whole_host_ = false;   // a case runs that needs the whole host
+  Taken taken_;              // on the host
+  bool beside_it_ = false;   // another case runs, or ran, beside the one that does not fit
+  std::size_t running_ = 0;  // cases in all slots
+  bool whole_host_ = false;  // a case runs that needs the whole host
   std::vector<OnGpu> on_gpu_;
   std::unordered_map<std::size_t, double> learnt_;  // what cases of a kind take, in estimates
 };

@@ -436,15 +436,25 @@ void Simulation::check_memory() {
   expect(in_use_.size() == 1 || !wants_room, "a neighbour for what ran out of memory");
   for (std::size_t gpu = 0; gpu < budget_.gpus; ++gpu) {
     std::uint64_t on_gpu = 0;
-    std::size_t cases = 0;
+    std::size_t giants = 0;
     for (const auto& [id, held] : in_use_) {
       if (held.slot % budget_.gpus != gpu) continue;
-      on_gpu += held.bytes;
-      ++cases;
+      held.bytes > budget_.each_gpu ? ++giants : on_gpu += held.bytes;
     }
-    expect(on_gpu <= budget_.each_gpu || cases == 1, "more memory than a GPU has");
+    expect(giants <= 1 && on_gpu <= (giants > 0 ? budget_.each_gpu / 8 : budget_.each_gpu),
+           "more memory than a GPU has");
   }
 }
+
+namespace {
+
+// Whether a case fits a budget of which others use a part, `over` if one of them does not fit.
+bool leaves(std::uint64_t bytes, std::uint64_t in_use, bool over, std::uint64_t budget) {
+  if (bytes > budget) return !over && in_use <= budget / 8;
+  return in_use + bytes <= (over ? budget / 8 : budget);
+}
+
+}  // namespace
 
 // Whether a waiting case could start in this slot.
 bool Simulation::has_room(std::size_t slot, std::uint64_t id) const {
@@ -452,18 +462,18 @@ bool Simulation::has_room(std::size_t slot, std::uint64_t id) const {
   std::uint64_t in_use = 0;
   std::uint64_t on_gpu = 0;
   bool over_budget = false;
+  bool over_gpu = false;
   if (short_of_memory_.contains(id)) return in_use_.empty();
   for (const auto& [other, held] : in_use_) {
     if (held.attempt > 1 && short_of_memory_.contains(other)) return false;
     over_budget = over_budget || held.bytes > budget_.all;
     if (held.bytes <= budget_.all) in_use += held.bytes;
-    if (budget_.gpus > 0 && held.slot % budget_.gpus == slot % budget_.gpus) on_gpu += held.bytes;
+    if (budget_.gpus == 0 || held.slot % budget_.gpus != slot % budget_.gpus) continue;
+    over_gpu = over_gpu || held.bytes > budget_.each_gpu;
+    if (held.bytes <= budget_.each_gpu) on_gpu += held.bytes;
   }
-  if (budget_.gpus > 0 && on_gpu > 0 && on_gpu + bytes > budget_.each_gpu) return false;
-
-  if (bytes > budget_.all) return !over_budget && in_use <= budget_.all / 8;
-  if (over_budget) return in_use + bytes <= budget_.all / 8;
-  return in_use + bytes <= budget_.all;
+  const bool on_host = leaves(bytes, in_use, over_budget, budget_.all);
+  return on_host && (budget_.gpus == 0 || leaves(bytes, on_gpu, over_gpu, budget_.each_gpu));
 }
 
 // All slots must have given back memory, except the one whose case may need all of it.

@@ -107,6 +107,21 @@ TEST(GpuMemory, AGiantWhoseLanesTakeTurnsNeedsLess) {
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(3));
 }
 
+// A small case that takes long must not keep the GPU from what fits no budget, nor the reverse.
+TEST(GpuMemory, SmallCasesRunBesideAGiant) {
+  Queue queue({kAllMemory, 100, 1});
+  queue.put_back(sized(1, 1, 12));
+  const std::vector<wire::JobT> small = queue.lease(0);
+  EXPECT_THAT(ids(small), ElementsAre(1));
+  queue.put_back(sized(2, 2, 200));
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(2));
+  queue.put_back(sized(3, 3, 12));
+  queue.put_back(sized(4, 4, 200));
+  EXPECT_THAT(queue.lease(0), IsEmpty());
+  queue.release(0, small.front());
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(3));
+}
+
 // Integers have no gradients.
 TEST(GpuMemory, IntegersNeedHalf) {
   Queue queue = of_one_gpu();
@@ -129,7 +144,7 @@ TEST(GpuMemory, WhatTookMoreThanItsEstimateIsAdmittedWithMore) {
     EXPECT_EQ(giant.front().attempt.start, wire::Start::test_lane_first);
     EXPECT_EQ(giant.front().attempt.memory,
               took < 3000 ? wire::MemoryNeed::estimated : wire::MemoryNeed::whole_device);
-    queue.put_back(of_kind(3, kHalfSum, 100));
+    queue.put_back(of_kind(3, kHalfSum, 200));
     EXPECT_THAT(queue.lease(0), IsEmpty());
     queue.release(0, giant.front());
     EXPECT_THAT(ids(queue.lease(0)), ElementsAre(3));

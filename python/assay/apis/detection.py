@@ -13,7 +13,8 @@ from assay.rules import Literal, boxes, distinct, integers, positive
 _MOST = 1_500_000  # the largest number of values that a rule lists
 _LISTED = 1 << 16
 _CELL = 64
-_BLOCK = 64  # boxes of a block in _survivors
+_BLOCK = 128  # boxes of a block in _survivors…
+_BLOCK_OF_GPU = 1024  # … where a call costs more than what it computes
 
 # A JPEG file of 16 x 8 grey pixels: one block of 138 and one of 128, which every decoder reproduces exactly.
 _JPEG = bytes.fromhex(
@@ -32,46 +33,43 @@ def decode_jpeg(x, mode="unchanged", name=None):
     return blocks.expand(3 if mode == "rgb" else 1, 8, 16)
 
 
-def _overlaps(box, others, offset):
-    """Intersection over union of a box with each of the others."""
-    size = torch.minimum(box[2:], others[:, 2:]) - torch.maximum(box[:2], others[:, :2]) + offset
-    shared = size.clamp(min=0).prod(1)
-    own, other = (box[2:] - box[:2] + offset).prod(), (others[:, 2:] - others[:, :2] + offset).prod(1)
-    return shared / (own + other - shared)
+def _overlaps(boxes, others, offset):
+    """[box, other]: their intersection over union."""
+    one, other = boxes.T.contiguous()[:, :, None], others.T.contiguous()[:, None]
+    sides = torch.minimum(one[2:], other[2:]).sub_(torch.maximum(one[:2], other[:2]))
+    shared = sides.add_(offset).clamp_(min=0).prod(0)
+    areas = [(each[2:] - each[:2] + offset).prod(0) for each in (one, other)]
+    return shared / (areas[0] + areas[1] - shared)
 
 
 def _survivors(candidates, threshold, offset=0.0, most=None, eta=1.0):
     """Indices of the boxes that overlap no earlier surviving box by more than the threshold.
 
-    Overlaps (see _overlaps) are computed for a block of boxes with all later boxes; the survivors within the
-    block are then found one by one. One box at a time took three times as long. The threshold has the boxes'
-    dtype, because overlaps of integer boxes are often equal to it.
+    The boxes of a block that survive the earlier blocks are compared with all later ones. Within the block
+    each box is removed that overlaps an earlier one which is not removed, until nothing changes: after a
+    few rounds this is what one box at a time gives. The threshold has the boxes' dtype, because overlaps of
+    integer boxes are often equal to it. With `eta` it shrinks after each survivor.
     """
-    lower, upper = candidates.T[:2].contiguous(), candidates.T[2:].contiguous()
-    areas = (upper - lower + offset).prod(0)
-    worst = torch.zeros_like(areas)
-    limit, kept = areas.new_tensor(threshold).item(), []
-    for start in range(0, len(candidates), _BLOCK):
-        rows = start + torch.nonzero(~(worst[start : start + _BLOCK] > limit)).flatten()
-        sides = torch.minimum(upper[:, rows, None], upper[:, None, start:])
-        sides.sub_(torch.maximum(lower[:, rows, None], lower[:, None, start:])).add_(offset).clamp_(min=0)
-        shared = sides[0] * sides[1]
-        overlaps = shared / (areas[rows, None] + areas[start:] - shared)
+    worst = candidates.new_zeros(len(candidates))
+    kept, start = [torch.zeros(0, dtype=torch.int64)], 0
+    most_in_block = _BLOCK if candidates.device.type == "cpu" else _BLOCK_OF_GPU
+    while start < len(candidates) and (most is None or sum(map(len, kept)) < most):
+        shrinks = eta < 1 and threshold > 0.5
+        block = slice(start, start + (1 if shrinks else most_in_block))
+        limit = candidates.new_tensor(threshold).item()
+        rows = start + torch.nonzero(~(worst[block] > limit)).flatten()
+        overlaps = _overlaps(candidates[rows], candidates[start:], offset)
         overlaps.nan_to_num_(nan=0.0, posinf=torch.inf)  # two boxes without area
-        among, before, here = overlaps[:, rows - start].tolist(), worst[rows].tolist(), []
-        for i, index in enumerate(rows.tolist()):
-            if before[i] > limit or any(among[j][i] > limit for j in here):
-                continue
-            here.append(i)
-            kept.append(index)
-            if len(kept) == most:
-                return torch.tensor(kept)
-            if eta < 1 and threshold > 0.5:
-                threshold *= eta
-                limit = areas.new_tensor(threshold).item()
-        if here:
-            torch.maximum(worst[start:], overlaps[here].amax(0), out=worst[start:])
-    return torch.tensor(kept, dtype=torch.int64)
+        removes = (overlaps[:, rows - start] > limit).triu(1)
+        stays, before = torch.ones(len(rows), dtype=torch.bool), None
+        while before is None or not torch.equal(stays, before):
+            stays, before = ~removes[stays].any(0), stays
+        kept.append(rows[stays])
+        if len(kept[-1]):
+            torch.maximum(worst[start:], overlaps[stays].amax(0), out=worst[start:])
+            threshold *= eta if shrinks else 1
+        start = block.stop
+    return torch.cat(kept)[:most]
 
 
 def _centred(corners, offset):
@@ -243,7 +241,7 @@ def matrix_nms(
             order = order[own[order] > score_threshold][: nms_top_k if nms_top_k > -1 else None]
             if label == background_label or not len(order):
                 continue
-            overlap = torch.stack([_overlaps(each, box[order], offset) for each in box[order]]).tril(-1)
+            overlap = _overlaps(box[order], box[order], offset).tril(-1)
             most = overlap.amax(1).double()
             overlap = overlap.double()
             if use_gaussian:
@@ -252,14 +250,18 @@ def matrix_nms(
                 decay = (1 - overlap) / (1 - most)
             decay = torch.where(torch.ones_like(decay).tril(-1) > 0, decay, 1).amin(1).clamp(max=1)
             decayed = decay.to(own.dtype) * own[order]
+            some = decayed > post_threshold
             rows += [
-                (at, label, value) for at, value in zip(order, decayed, strict=True) if value > post_threshold
+                (value, label, at)
+                for value, at in zip(decayed[some].tolist(), order[some].tolist(), strict=True)
             ]
-        rows.sort(key=lambda row: -row[2])
+        rows.sort(key=lambda row: -row[0])
         rows = rows[: keep_top_k if keep_top_k > -1 else None]
-        found += [torch.cat((box.new_tensor([label, value]), box[at])) for at, label, value in rows]
-        indices += [[image * len(box) + int(at)] for at, _, _ in rows]
+        places = [at for _, _, at in rows]
+        labelled = box.new_tensor([[label, value] for value, label, _ in rows]).reshape(-1, 2)
+        found.append(torch.cat((labelled, box[places]), 1))
+        indices += [[image * len(box) + at] for at in places]
         counts.append(len(rows))
-    result = torch.stack(found) if found else bboxes.new_zeros(0, 6)
+    result = torch.cat(found) if found else bboxes.new_zeros(0, 6)
     index = torch.tensor(indices, dtype=torch.int32).reshape(-1, 1) if return_index else None
     return result, torch.tensor(counts, dtype=torch.int32) if return_rois_num else None, index

@@ -16,10 +16,12 @@ _CONVERTED = dict.fromkeys(
     ("wide", "nan", "infinity", "bulk"), "conversions of numbers that an integer cannot hold are undefined"
 )
 known("byte char short int long", undefined=_CONVERTED)
-_MIDDLE = dict.fromkeys(
+_TIES = dict.fromkeys(
     ("infinity", "bulk", "exact"), "which of several equal elements is selected is not specified"
 )
-known("median nanmedian", undefined=_MIDDLE)
+known("median nanmedian", undefined=_TIES)
+for _rank in (1, 2, 3):
+    known(f"max_pool{_rank}d_with_indices adaptive_max_pool{_rank}d_with_indices", undefined=_TIES)
 known(
     "mode", grad=False, undefined={"nan": "which of the numbers beside NaN is most frequent is not specified"}
 )
