@@ -14,7 +14,7 @@ from assay.handover import HandOver
 from assay.inputs import GIANT, LARGE_INPUT, is_large
 from assay.operators import spelled
 from assay.orphans import Leaks
-from assay.regimes import USUAL, specs_in
+from assay.regimes import USUAL, Skip, Tensors, skip_of, specs_in
 from assay.sanitizer import Sanitizer
 from assay.spec import FLOATING
 from assay.truth import evaluations
@@ -24,6 +24,7 @@ from assay.wire import (
     OUT_OF_MEMORY,
     RAISED,
     SANITIZER,
+    SKIPPED,
     STAGES,
     UNSUPPORTED,
     Job,
@@ -50,6 +51,7 @@ class Lane:
         self.of_batch: tuple[Any, dict[Any, Any]] = (None, {})
         # Id and ending of the last case under usual values.
         self.usual: tuple[int, int, str, str] = (0, OK, "", "")
+        self.tensors: tuple[int, Tensors | None] = (0, None)  # id and tensors of that case
         self.timed: Call | None = None  # the timed case, from its first turn on
 
     def serve(self) -> None:
@@ -107,6 +109,8 @@ class Lane:
                 self.native.bound_memory(False)
 
     def _attempt(self, job: Job, functions: Functions, run: int) -> tuple[Any, ...]:
+        if (skip := self._foreseen(job)) is not None:
+            return SKIPPED, "build", skip.reason, [], [], False, NO_TIMES, [], [], 0
         call = self._timed_call(job, functions) if functions.execution.timed else self._call(job, functions)
         status, phase, message = OK, "", ""
         usual = job.values == USUAL and not job.mutant
@@ -131,7 +135,8 @@ class Lane:
             call.dump.finish(phase, message)
         if usual and run == 1:
             self.usual = job.id, status, phase, message
-        self.elements, self.named = max(self.elements, call.elements), call.named
+            self.tensors = job.id, Tensors(call.entry, call.named) if status == OK else None
+        self.elements = max(self.elements, call.elements)
         truth = []
         if status == OK and job.perturbations and call.refers:
             known, asked = self._known(job), (job.id, job.values, job.perturbations, run)
@@ -144,6 +149,17 @@ class Lane:
         times = call.times()
         device_kb = self.framework.peak_kb() if self.elements > LARGE else 0
         return status, phase, message, *results, times, truth, call.overwritten, device_kb
+
+    def _foreseen(self, job: Job) -> Skip | None:
+        """Why the case does not run under these values, as far as its run under usual values tells; half of
+        all trials are skipped."""
+        of, tensors = self.tensors
+        if tensors is None or of != job.id or job.lane.dump_dir:
+            return None
+        try:
+            return skip_of(tensors.entry, tensors.named, job.values, tensors)
+        except Exception:  # of a rule: the call raises it again, and says so
+            return None
 
     @staticmethod
     def _costs_to_fill(job: Job) -> bool:

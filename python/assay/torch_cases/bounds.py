@@ -21,7 +21,10 @@ _TIES = dict.fromkeys(
 )
 known("median nanmedian", undefined=_TIES)
 for _rank in (1, 2, 3):
-    known(f"max_pool{_rank}d_with_indices adaptive_max_pool{_rank}d_with_indices", undefined=_TIES)
+    known(
+        f"max_pool{_rank}d_with_indices adaptive_max_pool{_rank}d_with_indices",
+        undefined={regime: _TIES[regime] for regime in ("infinity", "bulk")},
+    )
 known(
     "mode", grad=False, undefined={"nan": "which of the numbers beside NaN is most frequent is not specified"}
 )

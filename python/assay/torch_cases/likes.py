@@ -97,7 +97,8 @@ LIKES: dict[str, str] = {
     "var_mean": "paddle.var",
     **{
         f"{pool}{rank}d_with_indices": f"paddle.nn.functional.{pool}{rank}d"
-        for pool in ("max_pool", "adaptive_max_pool") for rank in (1, 2, 3)
+        for pool in ("max_pool", "adaptive_max_pool")
+        for rank in (1, 2, 3)
     },
 }
 
