@@ -126,6 +126,7 @@ class Call(CaseInputs):
     leaves: Sequence[tuple[str, Any]] = ()
     overwritten: Sequence[str] = ()
     planted = ""  # description of the planted fault (assay.mutation)
+    runs = False  # whether skip_of is known to say so
     note = ""  # what the truth says of PyTorch's own float64 (assay.truth)
 
     def __init__(
@@ -168,8 +169,7 @@ class Call(CaseInputs):
         self._name_arguments()
         if entry is not None and self.refers and (reason := ignored_by(entry, self.named)):
             raise Stop(UNSUPPORTED, reason)
-        skip = skip_of(entry, self.named, job.values)
-        if skip is not None:
+        if not self.runs and (skip := skip_of(entry, self.named, job.values)) is not None:
             raise Stop(SKIPPED, skip.reason)
         return self.functions.of(job, entry)
 

@@ -109,9 +109,11 @@ class Lane:
                 self.native.bound_memory(False)
 
     def _attempt(self, job: Job, functions: Functions, run: int) -> tuple[Any, ...]:
-        if (skip := self._foreseen(job)) is not None:
-            return SKIPPED, "build", skip.reason, [], [], False, NO_TIMES, [], [], 0
+        foreseen = self._foreseen(job)
+        if isinstance(foreseen, Skip):
+            return SKIPPED, "build", foreseen.reason, [], [], False, NO_TIMES, [], [], 0
         call = self._timed_call(job, functions) if functions.execution.timed else self._call(job, functions)
+        call.runs = foreseen
         status, phase, message = OK, "", ""
         usual = job.values == USUAL and not job.mutant
         try:
@@ -150,16 +152,16 @@ class Lane:
         device_kb = self.framework.peak_kb() if self.elements > LARGE else 0
         return status, phase, message, *results, times, truth, call.overwritten, device_kb
 
-    def _foreseen(self, job: Job) -> Skip | None:
-        """Why the case does not run under these values, as far as its run under usual values tells; half of
-        all trials are skipped."""
+    def _foreseen(self, job: Job) -> Skip | bool:
+        """Whether the case runs under these values: what the arguments that it had under usual values tell.
+        False if they do not. Half of all trials are skipped, so asking before a call is built pays."""
         of, tensors = self.tensors
         if tensors is None or of != job.id or job.lane.dump_dir:
-            return None
+            return False
         try:
-            return skip_of(tensors.entry, tensors.named, job.values, tensors)
+            return skip_of(tensors.entry, tensors.named, job.values, tensors) or True
         except Exception:  # of a rule: the call raises it again, and says so
-            return None
+            return False
 
     @staticmethod
     def _costs_to_fill(job: Job) -> bool:

@@ -38,6 +38,10 @@ class Chance {
 // The behaviour of a case whenever it runs.
 enum class Nature { passes, fails, flaky, kills_slot, hangs_slot, silences_slot, makes_nonsense };
 
+inline bool answers(Nature nature) {
+  return nature == Nature::passes || nature == Nature::fails || nature == Nature::flaky;
+}
+
 // Several supervisors' view of a store: leases with epochs and an end, and verdicts that are lost
 // with a claimer that had not committed them.
 class SimulatedStore {

@@ -51,9 +51,9 @@ def _survivors(candidates, threshold, offset=0.0, most=None, eta=1.0):
     integer boxes are often equal to it. With `eta` it shrinks after each survivor.
     """
     worst = candidates.new_zeros(len(candidates))
-    kept, start = [torch.zeros(0, dtype=torch.int64)], 0
+    kept, count, start = [torch.zeros(0, dtype=torch.int64)], 0, 0
     most_in_block = _BLOCK if candidates.device.type == "cpu" else _BLOCK_OF_GPU
-    while start < len(candidates) and (most is None or sum(map(len, kept)) < most):
+    while start < len(candidates) and (most is None or count < most):
         shrinks = eta < 1 and threshold > 0.5
         block = slice(start, start + (1 if shrinks else most_in_block))
         limit = candidates.new_tensor(threshold).item()
@@ -64,8 +64,9 @@ def _survivors(candidates, threshold, offset=0.0, most=None, eta=1.0):
         stays, before = torch.ones(len(rows), dtype=torch.bool), None
         while before is None or not torch.equal(stays, before):
             stays, before = ~removes[stays].any(0), stays
-        kept.append(rows[stays])
-        if len(kept[-1]):
+        if (found := int(stays.sum())) > 0:
+            kept.append(rows[stays])
+            count += found
             torch.maximum(worst[start:], overlaps[stays].amax(0), out=worst[start:])
             threshold *= eta if shrinks else 1
         start = block.stop

@@ -84,8 +84,11 @@ _NORM = {"in_float32": False, "scale": _root, "scale_back": _exponent}
 known("norm vector_norm matrix_norm normalize dist", traits=_NORM)
 _SINGULAR = ("wide", "exact")
 known("norm", undefined=dict.fromkeys(_SINGULAR, lambda p=None, axis=None: _singular(p, axis)))
-known("matrix_norm", traits=_NORM | {"scale_back": _of_vectors})
-known("matrix_norm", undefined=dict.fromkeys(_SINGULAR, lambda p=None, axis=(-2, -1): _singular(p, axis)))
+known(
+    "matrix_norm",
+    traits=_NORM | {"scale_back": _of_vectors},
+    undefined=dict.fromkeys(_SINGULAR, lambda p=None, axis=(-2, -1): _singular(p, axis)),
+)
 known(
     "torch.linalg.norm",
     traits=_NORM
