@@ -39,8 +39,9 @@ class Frameworks {
  public:
   explicit Frameworks(const LanePackage& package) : package_(package) {}
 
-  // Imports it and prints the outcome, if that has not happened yet.
-  const Result<ServerInfo>& examine(FrameworkConfig config);
+  // Imports it and prints the outcome, if that has not happened yet. A framework that is not needed
+  // is not missing, but noted.
+  const Result<ServerInfo>& examine(FrameworkConfig config, bool needed = true);
 
  private:
   Result<ServerInfo> import(const FrameworkConfig& config) const;
@@ -61,7 +62,7 @@ Result<ServerInfo> Frameworks::import(const FrameworkConfig& config) const {
   return info;
 }
 
-const Result<ServerInfo>& Frameworks::examine(FrameworkConfig config) {
+const Result<ServerInfo>& Frameworks::examine(FrameworkConfig config, bool needed) {
   config.keep = std::chrono::seconds(0);  // a kept server would hide a broken installation
   for (const auto& [known, info] : known_) {
     if (known == config) return info;
@@ -74,15 +75,17 @@ const Result<ServerInfo>& Frameworks::examine(FrameworkConfig config) {
   }
   std::string why = info.error().message;
   if (why.ends_with(kDoctorHelps)) why.resize(why.size() - kDoctorHelps.size());
+  const char* word = needed ? "missing " : "note    ";
   if (info.error().kind == ErrorKind::usage) {  // the interpreter does not start
-    show(stdout, "missing  {}\n", why);
+    show(stdout, "{} {}\n", word, why);
     return info;
   }
   show(stdout,
-       "missing  {}\n         get it with `{} -m pip install {}` (in a clone: `make setup`), or "
+       "{} {}\n         get it with `{} -m pip install {}` (in a clone: `make setup`), or "
        "name an "
        "interpreter that has it: --{}_python, or in assay.toml\n",
-       why, config.python, config.name == "paddle" ? "paddlepaddle" : config.name, config.name);
+       word, why, config.python, config.name == "paddle" ? "paddlepaddle" : config.name,
+       config.name);
   return info;
 }
 
@@ -117,11 +120,15 @@ bool examine_lanes(const DoctorOptions& options, const Settings& settings,
   Frameworks frameworks(package);
   std::map<std::string, LaneConfig> lanes;
   bool good = true;
-  for (const auto& [name, python] :
-       {std::pair{"paddle", options.paddle_python}, std::pair{"torch", options.torch_python}}) {
+  const auto found = [&](const char* name, const std::string& python, bool needed) {
     lanes[name] = settings.lane(name, python);
-    good = frameworks.examine(settings.framework(name, python)).has_value() && good;
-  }
+    return frameworks.examine(settings.framework(name, python), needed).has_value();
+  };
+  good = found("torch", options.torch_python, true);
+  // PyTorch can be tested alone, so Paddle is missing only if it is named or there is no PyTorch.
+  const bool named = !options.paddle_python.empty() || settings.frameworks.contains("paddle");
+  const bool needed = named || !good;
+  good = (found("paddle", options.paddle_python, needed) || !needed) && good;
   for (const auto& [name, lane] : settings.lanes) {
     lanes[name] = lane;
     good = examine_lane(name, lane, frameworks) && good;

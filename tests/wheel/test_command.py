@@ -30,21 +30,41 @@ def test_python_m_assay_is_the_program():
     assert wrong.returncode == 2
 
 
-def test_lanes_run_in_the_python_that_assay_was_called_with(tmp_path):
-    """A Python without frameworks is named, and not another one that has them."""
+@pytest.fixture
+def doctor(tmp_path):
+    """Calls `python -m assay doctor` of a copy that has no environments of its own."""
     shutil.copytree(ROOT / "python", tmp_path / "python", ignore=shutil.ignore_patterns("__pycache__"))
     for folder, file in {"bin": ASSAY, "lib": ROOT / "build/release/lib/assay_native.abi3.so"}.items():
         (tmp_path / folder).mkdir()
         shutil.copy(file, tmp_path / folder)
+    environment = dict(os.environ, PYTHONPATH=str(tmp_path / "python"))
+
+    def call(python, *flags):
+        return subprocess.run(
+            [python, "-m", "assay", "doctor", *flags],
+            env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=300,
+        )  # fmt: skip
+
+    return call
+
+
+def test_lanes_run_in_the_python_that_assay_was_called_with(doctor, tmp_path):
+    """A Python without frameworks is named, and not another one that has them."""
     python = tmp_path / "environment" / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.symlink_to(sys.executable)
-    environment = dict(os.environ, PYTHONPATH=str(tmp_path / "python"))
-    done = subprocess.run(
-        [python, "-m", "assay", "doctor"],
-        env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    assert str(python) in done.stdout
+    done = doctor(python)
+    assert str(python) in done.stdout and done.returncode == 1
+
+
+def test_doctor_does_not_ask_for_paddle_beside_pytorch(doctor):
+    """It does if somebody names an interpreter for Paddle."""
+    python = ROOT / ".venv" / "torch" / "bin" / "python"
+    alone = doctor(python)
+    assert alone.returncode == 0, alone.stdout
+    assert re.search(r"^note     paddle .* cannot be imported", alone.stdout, re.MULTILINE), alone.stdout
+    named = doctor(python, f"--paddle_python={python}")
+    assert named.returncode == 1 and "missing  paddle" in named.stdout, named.stdout
 
 
 def shown_words():
