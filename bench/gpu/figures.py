@@ -9,7 +9,8 @@ but no GPU; its lists can be carried to where `rates` runs. It writes small.txt 
 elements, inputs and results, as assay plans them: it counts results from a million on), natural.txt (10,000
 lines in natural frequency), natural10m.txt (those of it with at most 10 million elements) and
 natural8000.txt (the 8,000 of docs/benchmarks.md), mid.txt (of 60,000 lines what has 4 to 60 million
-elements, which keeps a GPU busy), big.txt (2,000 cases that assay plans with 0.8 to 40 GB).
+elements, which keeps a GPU busy), big.txt (2,000 cases that assay plans with 0.8 to 40 GB), giant.txt (300
+of those that it plans with more).
 `rates` runs each figure in a new folder beside the lists, after a run of a single case, which says what the
 start-up takes. The first run on a machine with a GPU is slow, since PyTorch compiles kernels then: run it
 twice. The interpreters are those of .venv, or what --paddle and --torch name. Two GPUs against one, each with
@@ -43,6 +44,7 @@ NATURAL = CORPORA / "paddle_api_configs.txt.xz"
 SMALL, LARGE = 20_000, 10_000_000
 MIDDLING = range(4_000_000, 60_000_001)
 BIG = range(800_000_000, 40_000_000_001)  # bytes, as assay plans them
+GIANT = range(BIG.stop, 10**20)
 LANES = {"gpu": "torch", "also": "torch", "paddlecpu": "paddle", "torchcpu": "torch"}
 
 
@@ -64,6 +66,7 @@ FIGURES = {
     "natural": Figure("natural.txt", ("paddlecpu", "gpu"), LIKE_V2 + " --timeout=20", "≥ 1,500/s", limit=300),
     "natural10m": Figure("natural10m.txt", ("paddlecpu", "gpu"), LIKE_V2 + " --timeout=20", "≥ 1,500/s"),
     "big": Figure("big.txt", ("gpu", "also"), "--values=usual", "≥ 80% of its floor", limit=400),
+    "giant": Figure("giant.txt", ("gpu", "also"), "--values=usual", "40 ms each", limit=200),
     "mid": Figure("mid.txt", ("gpu", "also"), "--values=usual", "two GPUs ≥ 1.95 times one", limit=300),
     "cpu_small": Figure(
         "small.txt", ("paddlecpu", "torchcpu"), LIKE_V2,
@@ -140,6 +143,7 @@ def write_lists(options: argparse.Namespace) -> None:
     cases = planned(assay, python, [line for path in files for line in lines_of(path)])
     small = [text for text, elements, _ in cases if elements <= SMALL]
     big = random.Random(options.seed).sample([text for text, _, size in cases if size in BIG], 2_000)
+    giant = random.Random(options.seed).sample([text for text, _, size in cases if size in GIANT], 300)
     random.Random(options.seed).shuffle(small)
     print(f"small.txt: {len(small):,} of {len(cases):,} cases, seed {options.seed}", flush=True)
     cases = planned(assay, python, natural)
@@ -153,7 +157,7 @@ def write_lists(options: argparse.Namespace) -> None:
     print(f"mid.txt: {len(mid):,} of 60,000 lines, seed {options.seed}")
     lists = {
         "small": small, "natural": natural, "natural10m": fitting, "natural8000": drawn, "mid": mid,
-        "big": big,
+        "big": big, "giant": giant,
     }  # fmt: skip
     for name, texts in lists.items():
         (options.folder / f"{name}.txt").write_text("\n".join(texts) + "\n")
@@ -225,13 +229,15 @@ def seconds_of(report: dict, *stages: str) -> float:
 def against_floor(command: list[str], folder: pathlib.Path, python: str, whole: float, report: dict) -> str:
     """The floor of a run of large cases: what both lanes' calls take in one process without neighbours, and
     the time to write the inputs once and to read results and gradients of both lanes once, each taken as
-    large as the inputs."""
+    large as the inputs. Cases that did not pass (what does not fit, above all) move nothing."""
     lines = lines_of(folder / "all.txt")
+    query = "SELECT text FROM planned JOIN finished USING (id) WHERE outcome = 'pass'"
+    passed = sqlite3.connect(folder / "all" / "run.db").execute(query)
     alone = [flag for flag in command if not flag.startswith(("--num_workers", "--reference-lane"))]
     alone += ["--paddle_only=True", "--num_workers_per_gpu=1"]
     clock, _, single = timed(alone, folder, lines, "alone", 400)
     copy_rate = float(subprocess.check_output([python, "-c", COPY_RATE], text=True))
-    moved = 5 * sum(map(bytes_of, lines)) / copy_rate
+    moved = 5 * sum(bytes_of(text) for (text,) in passed) / copy_rate
     calls = seconds_of(single, "forward", "backward")
     floor = 2 * calls + moved
     stages = ("build", "forward", "copy", "backward")
@@ -282,7 +288,7 @@ def rate(options: argparse.Namespace, name: str, programs: dict[str, str]) -> st
     for mark in marks or [cases * share // 100 for share in (50, 90, 99)]:
         text += f", to the {mark:,}th {at[max(mark - 1, 0)] - at[0]:.1f} s"
     text += f"; aim {figure.aim}"
-    if name == "big":
+    if name in ("big", "giant"):
         text += against_floor(command, folder, programs["torch"], whole, report)
     if not figure.on_gpu:
         calls = sum(of.get("forward", 0) + of.get("backward", 0) for of in report["seconds"].values())

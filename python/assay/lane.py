@@ -115,6 +115,7 @@ class Lane:
         call = self._timed_call(job, functions) if functions.execution.timed else self._call(job, functions)
         call.runs = foreseen
         status, phase, message = OK, "", ""
+        needed_kb = 0
         usual = job.values == USUAL and not job.mutant
         try:
             if not usual and self.usual[0] == job.id and ends_all(*self.usual[1:3]):
@@ -128,6 +129,8 @@ class Lane:
                 message = call.planted
         except Exception as error:
             status, phase, message = self._status(error, job), call.phase, describe_error(error)
+            if status == OUT_OF_MEMORY:
+                needed_kb = self.framework.needed_kb(error)
             call.let_go()  # its frames hold the arguments
             error.__traceback__ = None
             self.timed = None
@@ -149,7 +152,8 @@ class Lane:
             truth, message = known[asked]
         results = call.outputs, call.gradients, call.differentiable
         times = call.times()
-        device_kb = self.framework.peak_kb() if self.elements > LARGE else 0
+        took_kb = self.framework.peak_kb() if self.elements > LARGE else 0
+        device_kb = needed_kb if status == OUT_OF_MEMORY else took_kb
         return status, phase, message, *results, times, truth, call.overwritten, device_kb
 
     def _foreseen(self, job: Job) -> Skip | bool:

@@ -105,9 +105,9 @@ void Core::claim_more() {
 
 void Core::add(wire::JobT claimed) {
   added_ = true;
-  if (claimed.test_case.bytes > config_.most_input_bytes) {
+  if (claimed.test_case.bytes > config_.most_bytes) {
     const std::uint64_t needed = input_bytes(claimed.test_case.text);
-    if (needed > config_.most_input_bytes) return record_too_large(claimed, needed);
+    if (needed > config_.most_bytes) return record_too_large(claimed, needed);
   }
   if (!config_.lease_ms || !renew(claimed)) queue_.add(std::move(claimed));
 }
@@ -118,7 +118,7 @@ void Core::record_too_large(const wire::JobT& claimed, std::uint64_t needed) {
   verdict.outcome = Outcome::oom;
   verdict.message = fmt::format("the inputs need {:.1f} GiB, and the GPU has {:.1f} GiB",
                                 static_cast<double>(needed) / kGiB,
-                                static_cast<double>(config_.most_input_bytes) / kGiB);
+                                static_cast<double>(config_.most_bytes) / kGiB);
   recorded_since_claim_ = true;
   act(RecordVerdict{claimed, std::move(verdict), {}});
   if (config_.exit_on_error) stop(StopReason::stopped_on_error);
@@ -252,13 +252,16 @@ void Core::take(std::size_t slot, const Answer& answer) {
   at.began_ms.reset();
   at.deaths = 0;
   for (Server& server : servers_) server.deaths = 0;
-  // A case that ran out of memory needed more than was expected: the next ones of its kind are
-  // expected to need twice as much.
+  // If a case ran out of memory and does not say what it needed, the next ones of its kind are
+  // expected to need twice of what was expected.
   const bool oom = answer.verdict.outcome == Outcome::oom;
-  queue_.learn(answered, oom ? 2 * answered.attempt.gpu_bytes : answer.device_bytes);
+  const bool unknown = oom && answer.device_bytes == 0;
+  queue_.learn(answered, unknown ? 2 * answered.attempt.gpu_bytes : answer.device_bytes);
   const bool huge_and_alone = queue_.release(static_cast<std::uint32_t>(slot), answered);
   wire::AttemptT& attempt = answered.attempt;
-  const bool had_all_memory = huge_and_alone || attempt.memory == wire::MemoryNeed::whole_device;
+  const bool too_large = oom && answer.device_bytes > config_.most_bytes;
+  const bool had_all_memory =
+      huge_and_alone || too_large || attempt.memory == wire::MemoryNeed::whole_device;
 
   Verdict verdict = answer.verdict;
   const auto isolation = retries_.retry(answer, answered, verdict, had_all_memory);

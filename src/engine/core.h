@@ -55,8 +55,8 @@ struct CoreConfig {
   // Lifetime of the store's leases, and the number of bundles that are claimed at once.
   std::optional<std::int64_t> lease_ms;
   std::size_t claim = 1;
-  // A case whose inputs alone need more bytes runs nowhere: it is out of memory.
-  std::uint64_t most_input_bytes = std::numeric_limits<std::uint64_t>::max();
+  // What a lane has at most. A case that needs more is out of memory.
+  std::uint64_t most_bytes = std::numeric_limits<std::uint64_t>::max();
   // Pause after a claim without a case, while others hold cases.
   std::int64_t claim_again_ms = 1'000;
 };

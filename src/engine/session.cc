@@ -34,7 +34,7 @@ CoreConfig core_config(const RunConfig& config, const std::vector<ForkServer>& s
   for (const ForkServer& server : servers) core.servers.push_back(server.config().name);
   core.exit_on_error = config.exit_on_error;
   if (!config.gpus.empty()) core.begin_at_once = kBeginAtOnce;
-  if (config.gpu_bytes > 0) core.most_input_bytes = config.gpu_bytes;
+  if (config.gpu_bytes > 0) core.most_bytes = config.gpu_bytes;
   core.logs = (config.folder / "lanes").string();
   core.silence_ms = config.silence_ms;
   core.claim_again_ms = config.claim_again_ms;

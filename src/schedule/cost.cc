@@ -213,7 +213,9 @@ std::uint64_t measured_device_bytes(const wire::Record& record) {
   for (const wire::Trial* trial : *record.trials()) {
     if (trial->lanes() == nullptr) continue;
     for (const wire::LaneRecord* lane : *trial->lanes()) {
-      if (lane->status() == wire::Status::ok) most_kb = std::max(most_kb, lane->device_kb());
+      const bool knows =
+          lane->status() == wire::Status::ok || lane->status() == wire::Status::out_of_memory;
+      if (knows) most_kb = std::max(most_kb, lane->device_kb());
     }
   }
   return saturating_product(most_kb, 1024);

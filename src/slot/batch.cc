@@ -345,13 +345,12 @@ std::optional<std::size_t> BatchRun::to_blame(std::size_t seat, Loss how,
 }
 
 // The test lane has run the first trial of a case, which decides for the others. A kernel that is
-// missing is missing under all values; after a crash or a hang no other trial runs. A case that had
-// all memory and ran out of it has its verdict.
+// missing is missing under all values; after a crash or a hang no other trial runs. A case that ran
+// out of memory has its verdict, or runs again.
 void BatchRun::end_wait(std::size_t job) {
   const Ending& first = endings_[job].front();
-  const bool starved = jobs_[job].attempt.memory != wire::MemoryNeed::estimated &&
-                       first.reply != nullptr &&
-                       first.reply->status() == wire::Status::out_of_memory;
+  const bool starved =
+      first.reply != nullptr && first.reply->status() == wire::Status::out_of_memory;
   const bool unable = is_unable(first) || starved;
   for (std::size_t other = job; other < jobs_.size(); ++other) {
     if (jobs_[other].test_case.id != jobs_[job].test_case.id) continue;

@@ -149,7 +149,7 @@ TEST(Core, ACaseThatRanOutOfAllMemoryDoesNotRunAgain) {
 // On a card of 80 GiB: 41,943 GiB of inputs get their verdict before any slot starts.
 TEST(Core, WhatNoCardCanHoldIsOutOfMemoryByArithmetic) {
   CoreConfig config;
-  config.most_input_bytes = std::uint64_t{80} << 30;
+  config.most_bytes = std::uint64_t{80} << 30;
   Core core(config, Queue({kPlenty, 0, 0}));
   core.begin();
   while (core.next_action()) continue;
@@ -176,6 +176,32 @@ TEST(Core, WhatNoCardCanHoldIsOutOfMemoryByArithmetic) {
   }
   EXPECT_THAT(recorded, testing::ElementsAre(1));
   EXPECT_THAT(leased, testing::ElementsAre(2));
+}
+
+// It says what it lacked: with all of the GPU it would run out of memory, too, or it would not.
+TEST(Core, WhatLacksMoreThanTheGpuHasIsNotRunAgain) {
+  for (const std::uint64_t lacked : {900U, 1100U}) {
+    CoreConfig config;
+    config.most_bytes = 1000;
+    Core core(config, Queue({kPlenty, 1000, 1}));
+    core.begin();
+    core.add(queued(1));
+    core.claimed(Supply::none);
+    std::size_t verdicts = 0;
+    const auto take_actions = [&] {
+      while (const auto action = core.next_action()) {
+        verdicts += std::holds_alternative<RecordVerdict>(*action) ? 1 : 0;
+      }
+    };
+    take_actions();
+    Answer answer;
+    answer.id = 1;
+    answer.verdict.outcome = Outcome::oom;
+    answer.device_bytes = lacked;
+    core.slot_answered(0, std::span(&answer, 1));
+    take_actions();
+    EXPECT_EQ(verdicts, lacked > config.most_bytes ? 1U : 0U);
+  }
 }
 
 // On a GPU of 1000 MiB: what an answer says of its memory decides what runs beside the next case.

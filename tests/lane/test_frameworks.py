@@ -62,3 +62,29 @@ def test_a_lane_on_a_gpu_gives_back_what_is_more_than_it_may_keep(kept, given_ba
     lane._on_gpu = True
     lane.release()
     assert len(calls) == given_back
+
+
+# The first two are of an H100 with 79.18 GiB, PyTorch 2.11.
+@pytest.mark.parametrize(
+    ("said", "needed_kb"),
+    [
+        (
+            "CUDA out of memory. Tried to allocate 16.00 GiB. GPU 0 has a total capacity of 79.18 GiB of "
+            "which 13.98 GiB is free. Process 635 has 520.00 MiB memory in use. Including non-PyTorch "
+            "memory, this process has 64.61 GiB memory in use. Of the allocated memory 64.00 GiB is allocated by "
+            "PyTorch, and 10.00 MiB is reserved by PyTorch but unallocated.",
+            80 << 20,
+        ),
+        (
+            "CUDA out of memory. Tried to allocate 128.00 GiB. GPU 0 has a total capacity of 79.18 GiB of "
+            "which 62.30 GiB is free. Of the allocated memory 512.00 MiB is allocated by PyTorch, and 0 "
+            "bytes is reserved by PyTorch but unallocated.",
+            (128 << 20) + (512 << 10),
+        ),
+        ("[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: can't allocate memory", 0),
+    ],
+)
+def test_pytorch_says_what_a_call_lacks(said, needed_kb):
+    framework = TorchFramework.__new__(TorchFramework)
+    assert framework.out_of_memory(RuntimeError(said))
+    assert framework.needed_kb(RuntimeError(said)) == needed_kb

@@ -123,12 +123,14 @@ TEST(Cost, ProductsTakeTheirTime) {
             kMost / 10'000);
 }
 
-// A lane without a result may have ended before it took all that it needs.
-TEST(Cost, MemoryOnAGpuIsThatOfTheLargestLaneWithAResult) {
+// A lane that raised an error may have ended before it took all that it needs. One that ran out of
+// memory says what it lacked.
+TEST(Cost, MemoryOnAGpuIsThatOfTheLargestLaneThatTellsIt) {
   flatbuffers::FlatBufferBuilder builder;
   std::vector<flatbuffers::Offset<wire::LaneRecord>> lanes;
-  for (const auto& [status, kb] : {std::pair(wire::Status::ok, 5), std::pair(wire::Status::ok, 7),
-                                   std::pair(wire::Status::out_of_memory, 9)}) {
+  for (const auto& [status, kb] :
+       {std::pair(wire::Status::ok, 5), std::pair(wire::Status::ok, 7),
+        std::pair(wire::Status::out_of_memory, 9), std::pair(wire::Status::raised, 11)}) {
     wire::LaneRecordBuilder lane(builder);
     lane.add_status(status);
     lane.add_device_kb(static_cast<std::uint64_t>(kb));
@@ -142,7 +144,7 @@ TEST(Cost, MemoryOnAGpuIsThatOfTheLargestLaneWithAResult) {
   record.add_trials(trials);
   builder.Finish(record.Finish());
   EXPECT_EQ(measured_device_bytes(*flatbuffers::GetRoot<wire::Record>(builder.GetBufferPointer())),
-            7U * 1024);
+            9U * 1024);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 from array import array
 from math import isqrt
-from operator import add
 
 from assay.accommodations import follows
 from assay.apis.regions import lengths, whole_boxes
@@ -83,31 +82,37 @@ def _cornered(centre, size, offset):
     return torch.cat((centre - size / 2, centre + size / 2 - offset), -1)
 
 
+def _columns(anchors):
+    """Cells of a row, a multiple of the four kinds of cells."""
+    return 4 * (isqrt(anchors.size // 16) // 4 + 1)
+
+
 def _groups(this):
     """Anchors in groups of four, each group in its own cell. The second equals the first, the third is
     shifted by a quarter of its width, the fourth by half. The resulting boxes overlap by clearly more or
     less than any usual threshold, whatever the rounding of an exponential."""
     if not 4 <= this.size <= _MOST:
         return boxes(0, 1000)
-    columns = isqrt(this.size // 16) + 1
-    groups = range(-(-this.size // 16))
-    sides = [(16, 24, 32, 0.5)[group % 4] for group in groups]
-    left = [group % columns * _CELL + 4.0 for group in groups]
-    top = [group // columns * _CELL + 4.0 for group in groups]
-    bottom = array("d", map(add, top, sides))
-    values = array("d", bytes(128 * len(groups)))
+    columns, sides = _columns(this), (16, 24, 32, 0.5)
+    groups = -(-this.size // 16)
+    rows = -(-groups // columns)
+    tops = [row * _CELL + 4.0 for row in range(rows)]
+    top, bottom = array("d"), array("d")
+    for y in tops:
+        top += array("d", [y]) * columns
+        bottom += array("d", [y + side for side in sides]) * (columns // 4)
+    values = array("d", bytes(128 * groups))
     for n, share in enumerate((0, 0, 0.25, 0.5)):
-        start = array("d", [x + side * share for x, side in zip(left, sides, strict=True)])
-        values[4 * n :: 16] = start
-        values[4 * n + 1 :: 16] = array("d", top)
-        values[4 * n + 2 :: 16] = array("d", map(add, start, sides))
-        values[4 * n + 3 :: 16] = bottom
+        row = [column * _CELL + 4.0 + sides[column % 4] * share for column in range(columns)]
+        end = [x + sides[column % 4] for column, x in enumerate(row)]
+        for place, edge in enumerate((array("d", row) * rows, top, array("d", end) * rows, bottom)):
+            values[4 * n + place :: 16] = edge[:groups]
     return Literal(values[: this.size // 4 * 4])
 
 
 def _image(anchors, this):
     """Images without the last column of cells."""
-    columns = isqrt(anchors.size // 16) + 1
+    columns = _columns(anchors)
     return Literal([(columns + 9) * _CELL, max(1, columns - 1) * _CELL] * (this.size // 2))
 
 

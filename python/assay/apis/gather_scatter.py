@@ -1,5 +1,6 @@
 """Gathering and scattering of elements by index."""
 
+from array import array
 from math import prod
 
 from assay.accommodations import follows
@@ -42,17 +43,16 @@ def _coordinates(extents, this):
     if this.size > _MOST:
         return integers(0, min(extents[:depth], default=1))
     places = max(1, prod(extents[:depth]))
+    extents = [max(1, extent) for extent in extents[:depth]]
     stride = 7919 if places % 7919 else 7907
     rows = this.size // max(1, depth)
-    walk = []
-    for row in range(min(rows, _WALK)):
-        place = row * stride % places
-        coordinates = []
-        for extent in reversed(extents[:depth]):
-            place, coordinate = divmod(place, max(1, extent))
-            coordinates.append(coordinate)
-        walk += reversed(coordinates)
-    return Literal((walk * (rows // _WALK + 1))[: this.size])
+    walk = [row * stride % places for row in range(min(rows, _WALK))]
+    coordinates = array("d", bytes(8 * depth * len(walk)))
+    within = prod(extents)  # of the axes that follow
+    for axis, extent in enumerate(extents):
+        within //= extent
+        coordinates[axis::depth] = array("d", [place // within % extent for place in walk])
+    return Literal((coordinates * (rows // _WALK + 1))[: this.size])
 
 
 def _repeated(extents, this):

@@ -200,6 +200,11 @@ class Framework(ABC):
         """Whether the error states that memory ran out."""
         return isinstance(error, MemoryError) or self._OUT_OF_MEMORY.search(str(error)) is not None
 
+    def needed_kb(self, error: BaseException) -> int:
+        """For an error of `out_of_memory`: the memory of the process's tensors on its GPU, with the one that
+        did not fit. The call needs at least that. 0: not known."""
+        return 0
+
 
 def look_up(root: Any, api: str) -> Any:
     """The object that `api` ("paddle.nn.functional.relu") names in the framework whose module is `root`.

@@ -31,6 +31,10 @@ class TorchFramework(Framework):
         r"|(?:is|are) not supported on CUDA|Tensor is not supported$|not supported for Long"
     )
     _OUT_OF_MEMORY = re.compile(r"[Oo]ut of memory|can't allocate memory|not enough memory")
+    _NEEDED = re.compile(
+        r"Tried to allocate ([\d.]+) (\w+)\..*Of the allocated memory ([\d.]+) (\w+) is allocated by PyTorch",
+        re.DOTALL,
+    )
 
     def __init__(self) -> None:
         import torch
@@ -151,6 +155,15 @@ class TorchFramework(Framework):
         peak = cuda.max_memory_allocated()
         cuda.reset_peak_memory_stats()
         return peak >> 10
+
+    def needed_kb(self, error: BaseException) -> int:
+        """What the message says."""
+        found = self._NEEDED.search(str(error))
+        if found is None:
+            return 0
+        tried, tried_unit, held, held_unit = found.groups()
+        bytes_of = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+        return int(float(tried) * bytes_of[tried_unit] + float(held) * bytes_of[held_unit]) >> 10
 
     def resolve(self, api: str) -> Callable[..., Any]:
         """PyTorch's own function. Raises Stop for a name that a case may not use."""

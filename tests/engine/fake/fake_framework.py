@@ -161,6 +161,9 @@ class Fake:
     def out_of_memory(self, error):
         return isinstance(error, MemoryError)
 
+    def needed_kb(self, error):
+        return 0
+
     # -- the APIs --
 
     def do_echo(self, x, tag=None):
