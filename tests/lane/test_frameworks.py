@@ -71,8 +71,8 @@ def test_a_lane_on_a_gpu_gives_back_what_is_more_than_it_may_keep(kept, given_ba
         (
             "CUDA out of memory. Tried to allocate 16.00 GiB. GPU 0 has a total capacity of 79.18 GiB of "
             "which 13.98 GiB is free. Process 635 has 520.00 MiB memory in use. Including non-PyTorch "
-            "memory, this process has 64.61 GiB memory in use. Of the allocated memory 64.00 GiB is allocated "
-            "by PyTorch, and 10.00 MiB is reserved by PyTorch but unallocated.",
+            "memory, this process has 64.61 GiB memory in use. Of the allocated memory 64.00 GiB is "
+            "allocated by PyTorch, and 10.00 MiB is reserved by PyTorch but unallocated.",
             80 << 20,
         ),
         (

@@ -1,7 +1,10 @@
 """Value rules: from data and functions of the call to the numbers that src/fill takes."""
 
+import math
+
 import pytest
 from assay import rules
+from assay.apis import detection, gather_scatter
 from assay.rules import Fill, Literal, ask, resolve
 from assay.spec import TensorSpec
 
@@ -63,3 +66,35 @@ def test_literal_values_come_from_the_call():
 def test_asking_without_what_is_needed_raises():
     with pytest.raises(TypeError):
         ask(lambda x, y: x, {"x": 1}, SQUARE)
+
+
+@pytest.mark.parametrize(("extents", "rows"), [([5, 4, 3], 60), ([3, 7, 2], 25), ([6], 6), ([9, 9], 30_000)])
+def test_rows_of_coordinates_visit_every_position_before_one_recurs(extents, rows):
+    rule = gather_scatter._coordinates([*extents, 11], TensorSpec((rows, len(extents)), "int64", 0))
+    values = iter(rule.values)
+    places = list(zip(*[values] * len(extents), strict=True))
+    assert len(places) == rows
+    assert all(0 <= at < extent for place in places for at, extent in zip(place, extents, strict=True))
+    assert len(set(places)) == min(rows, math.prod(extents))
+
+
+@pytest.mark.parametrize("size", [4, 16, 92, 4 * 1001])
+def test_anchors_of_a_group_overlap_by_known_parts_and_no_others(size):
+    anchors = TensorSpec((size // 4, 4), "float32", 0)
+    values = iter(detection._groups(anchors).values)
+    boxes = list(zip(*[values] * 4, strict=True))
+    assert len(boxes) == size // 4
+    height, width = detection._image(anchors, TensorSpec((1, 2), "float32", 1)).values
+    for first in range(0, len(boxes), 4):
+        left, top, right, bottom = boxes[first]
+        side = right - left
+        assert bottom - top == side
+        for box, share in zip(boxes[first : first + 4], (0, 0, 0.25, 0.5), strict=False):
+            assert box == (left + share * side, top, right + share * side, bottom)
+        # Within a cell of its own.
+        cell = left // 64, top // 64
+        assert all((x // 64, y // 64) == cell for x, y, *_ in boxes[first : first + 4])
+    cells = [(box[0] // 64, box[1] // 64) for box in boxes[::4]]
+    assert len(set(cells)) == len(cells)
+    assert max(box[3] for box in boxes) < height
+    assert max(box[2] for box in boxes) > width or len(cells) < 4
