@@ -269,6 +269,7 @@ def rate(options: argparse.Namespace, name: str, programs: dict[str, str]) -> st
         start, _, report = timed(command, folder, [line], f"start{guess}")
         if report["outcomes"].get("pass"):
             break  # what fails runs twice
+    began = time.time()
     whole, cpu, report = timed(command, folder, lines, "all", figure.limit)
     rows = sqlite3.connect(folder / "all" / "run.db").execute("SELECT at_ms FROM finished ORDER BY at_ms")
     at = [at_ms / 1000 for (at_ms,) in rows]
@@ -280,8 +281,9 @@ def rate(options: argparse.Namespace, name: str, programs: dict[str, str]) -> st
     text = f"{name}: {figure.cases}, {flags} ({', '.join(sorted(versions))}): {cases:,} cases ({outcomes})"
     rest = f"{cases / (whole - start):,.0f}/s" if whole > 1.2 * start else "too little to tell"
     between = at[-1] - at[0]
-    text += f" in {whole:.1f} s, start-up {start:.1f} s, without it {rest}; first to last verdict"
-    text += f" {between:.1f} s, {cases / max(0.01, between):,.0f}/s"
+    text += f" in {whole:.1f} s, start-up {start:.1f} s, without it {rest}; the first verdict after"
+    text += f" {at[0] - began:.2f} s, the end {began + whole - at[-1]:.2f} s after the last; first to last"
+    text += f" verdict {between:.1f} s, {cases / max(0.01, between):,.0f}/s"
     tenth, most = at[cases // 10], at[cases * 9 // 10]  # without the ramps at both ends
     text += f", from the first tenth to the last {0.8 * cases / max(0.01, most - tenth):,.0f}/s"
     marks = [mark for mark in MARKS if mark <= cases] if name == "cpu_natural" else []
