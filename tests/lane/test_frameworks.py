@@ -49,9 +49,16 @@ def test_a_framework_says_whether_it_differentiates():
     assert describe(WithoutGradients())["gradients"] is False
 
 
+def stats_of(reserved, allocated=0):
+    return {
+        "reserved_bytes": {"all": {"current": reserved}},
+        "allocated_bytes": {"all": {"current": allocated}},
+    }
+
+
 @pytest.mark.parametrize(("kept", "given_back"), [(None, 0), (KEPT_BYTES, 0), (KEPT_BYTES + 1, 1)])
 def test_a_lane_on_a_gpu_gives_back_what_is_more_than_it_may_keep(kept, given_back):
-    stats = {} if kept is None else {"reserved_bytes": {"all": {"current": kept}}}  # none before a first call
+    stats = {} if kept is None else stats_of(kept)  # none before a first call
     calls = []
     lane = TorchFramework.__new__(TorchFramework)
     lane.torch = SimpleNamespace(
@@ -88,3 +95,9 @@ def test_pytorch_says_what_a_call_lacks(said, needed_kb):
     framework = TorchFramework.__new__(TorchFramework)
     assert framework.out_of_memory(RuntimeError(said))
     assert framework.needed_kb(RuntimeError(said)) == needed_kb
+    framework.torch = SimpleNamespace(
+        cuda=SimpleNamespace(memory_stats_as_nested_dict=lambda: stats_of(2 << 20, allocated=1 << 20))
+    )
+    framework._on_gpu = True
+    framework.release()  # 1 MiB is still there
+    assert framework.needed_kb(RuntimeError(said)) == max(0, needed_kb - 1024)

@@ -35,6 +35,7 @@ class TorchFramework(Framework):
         r"Tried to allocate ([\d.]+) (\w+)\..*Of the allocated memory ([\d.]+) (\w+) is allocated by PyTorch",
         re.DOTALL,
     )
+    _left = 0  # bytes of tensors that earlier cases have left on the GPU
 
     def __init__(self) -> None:
         import torch
@@ -144,6 +145,7 @@ class TorchFramework(Framework):
             return
         # memory_reserved() would first build a flat dict of all statistics.
         said = self.torch.cuda.memory_stats_as_nested_dict()  # empty before the first call on the GPU
+        self._left = said["allocated_bytes"]["all"]["current"] if said else 0
         if said and said["reserved_bytes"]["all"]["current"] > KEPT_BYTES:
             self.torch.cuda.empty_cache()
 
@@ -157,13 +159,14 @@ class TorchFramework(Framework):
         return peak >> 10
 
     def needed_kb(self, error: BaseException) -> int:
-        """What the message says."""
+        """What the message says, without tensors of earlier cases."""
         found = self._NEEDED.search(str(error))
         if found is None:
             return 0
         tried, tried_unit, held, held_unit = found.groups()
         bytes_of = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-        return int(float(tried) * bytes_of[tried_unit] + float(held) * bytes_of[held_unit]) >> 10
+        needed = float(tried) * bytes_of[tried_unit] + float(held) * bytes_of[held_unit] - self._left
+        return max(0, int(needed)) >> 10
 
     def resolve(self, api: str) -> Callable[..., Any]:
         """PyTorch's own function. Raises Stop for a name that a case may not use."""
