@@ -10,6 +10,8 @@
 namespace assay {
 namespace {
 
+constexpr std::ptrdiff_t kMostDigits = 4300;  // sys.int_info.default_max_str_digits
+
 const char* fail(SyntaxError& error, const char* at, std::string message) {
   error = {at, std::move(message)};
   return nullptr;
@@ -87,6 +89,9 @@ const char* scan_real(const char* at, Real& out, SyntaxError& error) {
   if (out.integral) {
     if (*first == '0' && end - first > 1) {
       return fail(error, first, "a whole number cannot begin with 0");
+    }
+    if (end - first > kMostDigits) {
+      return fail(error, first, "a whole number has more digits than Python reads (4300)");
     }
   } else if (!parse_double(out.digits, out.value)) {
     return fail(error, begin, "the number is out of a float's range");

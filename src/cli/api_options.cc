@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/text.h"
+#include "cli/choices.h"
 #include "verdict/mode.h"
 
 namespace assay {
@@ -36,6 +37,7 @@ void add_case_options(CLI::App& app, ApiOptions& options) {
   app.add_option(
          "--apis-from", options.apis_from,
          "Only cases of the APIs that a unified diff names (a file, or - for standard input)")
+      ->check(not_empty())
       ->group(cases);
   app.add_option("-k,--filter", options.filter,
                  "Only cases whose API name matches: 'softmax and not log'. Parts of names with "
@@ -117,6 +119,7 @@ void add_judgement_options(CLI::App& app, ApiOptions& options) {
                  "Time budget for each timed case, in seconds")
       ->capture_default_str();
   app.add_option("--random_seed", options.settings.seed, "Seed of all input values")
+      ->check(whole_number())
       ->capture_default_str();
 }
 

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <vector>
 
 #include "base/nearest.h"
@@ -15,6 +17,21 @@ Status check_choice(std::string_view flag, std::span<const std::string_view> kno
   if (std::ranges::find(known, text) != known.end()) return {};
   return usage_error(fmt::format("{} takes one of {}, not {}{}", flag, fmt::join(known, ", "), text,
                                  suggest(text, known)));
+}
+
+CLI::Validator not_empty() {
+  return {[](const std::string& text) { return text.empty() ? "is empty" : std::string(); }, ""};
+}
+
+CLI::Validator whole_number() {
+  const auto check = [](const std::string& text) -> std::string {
+    std::uint64_t number = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, code] = std::from_chars(text.data(), end, number);
+    if (code == std::errc() && stop == end) return {};
+    return fmt::format("takes a whole number from 0 to 2^64 - 1, not {}", text);
+  };
+  return {check, ""};
 }
 
 Result<Outcome> chosen_outcome(std::string_view flag, const std::string& text) {

@@ -2,6 +2,7 @@
 
 // Values of flags that are one of a few words.
 
+#include <CLI/App.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +15,13 @@ namespace assay {
 // An error if `text` is none of `known`. It names the nearest one.
 Status check_choice(std::string_view flag, std::span<const std::string_view> known,
                     std::string_view text);
+
+// For flags that name a file, a run or a list: an empty text, such as an unset variable of a shell,
+// is an error.
+CLI::Validator not_empty();
+
+// For a flag with a whole number that fits into 64 bits; CLI11 wraps others around.
+CLI::Validator whole_number();
 
 // The outcome of this name, or an error that names the nearest one.
 Result<Outcome> chosen_outcome(std::string_view flag, const std::string& text);

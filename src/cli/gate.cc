@@ -21,7 +21,8 @@ constexpr std::array<std::string_view, 3> kFailOn{"new", "any", "none"};
 void add_gate_options(CLI::App& app, GateOptions& options, const std::string& usual) {
   app.add_option("--against", options.against,
                  "Compare with a past run (its folder or database), a baseline file, or known: the "
-                 "faults of the run's frameworks that assay ships");
+                 "faults of the run's frameworks that assay ships")
+      ->check(not_empty());
   app.add_option(
       "--fail-on", options.fail_on,
       fmt::format("What makes the exit code 1: new (faults that --against does not know, or that "

@@ -163,11 +163,24 @@ Status read_modules(TomlTable& table, FrameworkConfig& config) {
   return {};
 }
 
+Status read_environment(TomlTable& table, const std::string& of, FrameworkConfig& config) {
+  ASSAY_CHECK(table.read("environment", config.environment));
+  for (const std::string& entry : config.environment) {
+    const std::string name = entry.substr(0, entry.find('='));
+    const bool is_name =
+        !name.empty() && name.size() < entry.size() && name.find_first_of(" \t") == name.npos;
+    if (!is_name) {
+      return usage_error(fmt::format("{}: environment takes NAME=VALUE, not {}", of, entry));
+    }
+  }
+  return {};
+}
+
 Result<FrameworkConfig> read_framework(const std::string& name, TomlTable& table) {
   FrameworkConfig config;
   config.name = name;
   ASSAY_CHECK(table.read("python", config.python));
-  ASSAY_CHECK(table.read("environment", config.environment));
+  ASSAY_CHECK(read_environment(table, name, config));
   ASSAY_CHECK(read_modules(table, config));
   return config;
 }
@@ -181,7 +194,7 @@ Result<LaneConfig> read_lane(const std::string& name, TomlTable& table, const Se
   std::string python;
   ASSAY_CHECK(table.read("python", python));
   lane.framework = settings.framework(framework, python);
-  ASSAY_CHECK(table.read("environment", lane.framework.environment));
+  ASSAY_CHECK(read_environment(table, name, lane.framework));
   ASSAY_CHECK(read_modules(table, lane.framework));
   ASSAY_CHECK(table.read("device", lane.device));
   ASSAY_CHECK(table.read("execution", lane.execution));

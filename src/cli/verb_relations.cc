@@ -18,6 +18,7 @@
 #include "cli/api_config.h"
 #include "cli/api_options.h"
 #include "cli/api_progress.h"
+#include "cli/choices.h"
 #include "cli/exit_code.h"
 #include "cli/fresh_folder.h"
 #include "cli/mutation_cases.h"
@@ -287,6 +288,7 @@ Verb add_relations_verb(CLI::App& parent) {
   app->add_option("--against", options->against,
                   "relations.json of an earlier run: what held there must hold");
   app->add_option("--random_seed", api.settings.seed, "Seed of all input values and choices")
+      ->check(whole_number())
       ->capture_default_str();
   app->add_option("--num_gpus", api.num_gpus, "GPUs; 0: none, -1: all")->capture_default_str();
   app->add_option("--num_workers", api.num_workers_per_gpu, "Workers; -1: as many as are useful");

@@ -235,8 +235,8 @@ Verb add_report_verb(CLI::App& parent) {
   app->add_flag("--json", options->json, "The same as --format=json");
   app->add_option("--corpus", options->corpus,
                   "Corpus files whose lines annotations and SARIF point to");
-  app->add_option("--junit", options->junit, "Write JUnit XML to this file");
-  app->add_option("--html", options->html, "Write a page to this file");
+  app->add_option("--junit", options->junit, "Write JUnit XML to this file")->check(not_empty());
+  app->add_option("--html", options->html, "Write a page to this file")->check(not_empty());
   app->add_option("--list", options->list, "The cases of one outcome, one a line");
   app->add_option("-k,--filter", options->filter,
                   "Only cases whose API name matches: 'softmax and not log'. Parts of names with "
@@ -244,7 +244,8 @@ Verb add_report_verb(CLI::App& parent) {
   app->add_flag("--passing", options->passing,
                 "List APIs without a failure and known deviations, too");
   app->add_option("--write-baseline", options->baseline,
-                  "Write what did not pass to this file, for --against; its comments stay");
+                  "Write what did not pass to this file, for --against; its comments stay")
+      ->check(not_empty());
   app->add_option_function<std::string>(
          "--judge", [options](const std::string& file) { options->judge = file; },
          "Judge every record again, without running: by this file of policies, or by this assay's")

@@ -1,5 +1,6 @@
 #include "engine/changed_apis.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <cctype>
 
 #include "base/fd.h"
+#include "base/text.h"
 
 namespace assay {
 namespace {
@@ -38,20 +40,36 @@ std::string_view without_underscores(std::string_view name) {
   return name;
 }
 
+// Whether a line of it is one that only diffs have. An empty diff has none, and neither has what
+// `git diff --stat` or a coloured diff says.
+bool is_diff(std::string_view text) {
+  for (const std::string& line : split_at(text, '\n')) {
+    if (line.starts_with("diff ") || line.starts_with("--- ") || line.starts_with("@@ "))
+      return true;
+  }
+  return false;
+}
+
+Result<ChangedApis> checked(std::string_view text, const std::string& file) {
+  if (is_diff(text)) return ChangedApis::parse(text);
+  return usage_error(fmt::format("--apis-from={}: {}; did the command that writes it fail?", file,
+                                 text.empty() ? "it is empty" : "it is no unified diff"));
+}
+
 }  // namespace
 
 Result<ChangedApis> ChangedApis::read(const std::string& file) {
   if (file != "-") {
     auto text = read_file(file);
     if (!text) return usage_error("--apis-from: " + text.error().message);
-    return parse(*text);
+    return checked(*text, file);
   }
   std::string text;
   std::array<std::byte, 1 << 16> part;
   while (true) {
     const ssize_t size = ::read(STDIN_FILENO, part.data(), part.size());
     if (size < 0) return errno_error("--apis-from=-");
-    if (size == 0) return parse(text);
+    if (size == 0) return checked(text, file);
     text.append(reinterpret_cast<const char*>(part.data()), static_cast<std::size_t>(size));
   }
 }

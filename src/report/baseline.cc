@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "base/toml.h"
+#include "base/utf8.h"
 #include "case/canonical.h"
 #include "store/accommodations.h"
 
@@ -19,6 +20,7 @@ namespace assay {
 namespace {
 
 constexpr std::int64_t kBaselineVersion = 2;
+constexpr double kMostCases = 1e15;
 constexpr std::string_view kFirstLineOfVersion1 = "assay-baseline 1";
 constexpr std::string_view kFault = "[[fault]]";
 constexpr const char* kHead =
@@ -55,6 +57,10 @@ Status read_fault(TomlTable& table, Baseline& baseline, FaultKey& key) {
   ASSAY_CHECK(table.read("reason", known.reason));
   ASSAY_CHECK(table.read("owner", known.owner));
   ASSAY_CHECK(table.read("upstream", known.upstream));
+  if (key.api.empty()) return usage_error("a [[fault]] has no api");
+  if (!(cases >= 0 && cases < kMostCases) || !(of >= 0 && of < kMostCases) || error < 0) {
+    return usage_error(fmt::format("a fault of {}: cases, of and error are not negative", key.api));
+  }
   const auto found = find_outcome(outcome);
   if (!found) return usage_error(fmt::format("a fault of {} has no outcome {}", key.api, outcome));
   key.outcome = *found;
@@ -206,7 +212,7 @@ Result<Baseline> load_baseline(const std::filesystem::path& file) {
 
 std::string toml_text(std::string_view text) {
   std::string safe = "\"";
-  for (const char c : text) {
+  for (const char c : replace_bad_bytes(text)) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {
       safe += '\\';
@@ -287,7 +293,7 @@ std::map<FaultKey, KnownFault> merged(RunFaults& run, const Baseline& old,
   }
   for (const auto& [key, known] : old.past.faults) {
     if (faults.contains(key)) continue;
-    if (run.judged[key.api] > 0) {
+    if (run.covers(key.api)) {
       gone.push_back(key);
     } else {
       faults[key] = known;

@@ -180,7 +180,7 @@ void compare_faults(const RunFaults& now, const PastRun& past, RunComparison& co
   for (const auto& [key, known] : past.faults) {
     if (!counts(key, comparison.strict) || now.faults.contains(key)) continue;
     if (known.sums.cases == 0) continue;
-    if (judged(key.api) > 0) comparison.fixed[key] = known;
+    if (now.covers(key.api)) comparison.fixed[key] = known;
   }
 }
 

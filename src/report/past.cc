@@ -1,6 +1,7 @@
 #include "report/past.h"
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "case/canonical.h"
 #include "wire/frame.h"
 #include "wire/messages_generated.h"
@@ -44,15 +45,26 @@ Result<RunFaults> faults_of_run(RunReader& run) {
     ++found.faults[key_of(line)].cases;
     return {};
   }));
+  ASSAY_TRY(const std::uint64_t unfinished, run.unfinished());
+  if (unfinished == 0) return found;
+  ASSAY_CHECK(run.each_unfinished([&](const StoredCase& stored) -> Status {
+    found.unfinished.emplace(traits_of(stored.text).api);
+    return {};
+  }));
   return found;
+}
+
+bool RunFaults::covers(const std::string& api) const {
+  const auto cases = judged.find(api);
+  return cases != judged.end() && cases->second > 0 && !unfinished.contains(api);
 }
 
 std::uint64_t invalid_line_id(const InvalidLine& line) { return case_id(trimmed(line.text)); }
 
 FaultKey key_of(const InvalidLine& line) {
   const std::string_view text = trimmed(line.text);
-  return {std::string(text.substr(0, std::min(text.find('('), kMostOfLine))), Outcome::invalid, "",
-          error_kind(line.message)};
+  const std::string_view begin = text.substr(0, std::min(text.find('('), kMostOfLine));
+  return {replace_bad_bytes(begin), Outcome::invalid, "", error_kind(line.message)};
 }
 
 std::vector<TimedPart> timings_of(std::span<const std::uint8_t> record) {

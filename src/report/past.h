@@ -36,6 +36,11 @@ struct RunFaults {
   std::map<std::string, std::int64_t> judged;                        // cases by API
   std::map<std::pair<std::string, std::string>, Coverage> coverage;  // by API and dtype
   std::map<std::string, TestTime> times;                             // by API
+  std::set<std::string> unfinished;  // APIs with cases that have not finished
+
+  // Whether all cases of the API have finished, and some were judged: a fault that is not there is
+  // fixed.
+  bool covers(const std::string& api) const;
 };
 
 // Computed from the sums of a run. An invalid line is a fault with the outcome `invalid`.

@@ -109,6 +109,7 @@ RunVerdict verdict_of(const RunReport& report, const RunComparison* comparison, 
         list_outcomes(report, [](const OutcomeInfo& each) { return !has_verdict(each); }));
   }
   if (report.unfinished > 0) {
+    if (verdict.kind == RunVerdict::Kind::passes) verdict.kind = RunVerdict::Kind::not_judged;
     verdict.reason += fmt::format("; {} not finished", count_of(report.unfinished, "case"));
   }
   return verdict;

@@ -137,6 +137,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Refusal{"paddle.add(0x10)", 13, "after a number"},
                       Refusal{"paddle.add(1_000)", 13, "after a number"},
                       Refusal{"paddle.add(007)", 12, "cannot begin with 0"},
+                      Refusal{"paddle.add(1" + std::string(4300, '0') + ")", 12, "4300"},
                       Refusal{"paddle.add(--1)", 13, "after the sign"},
                       Refusal{"paddle.add(-.)", 13, "after the sign"},
                       Refusal{"paddle.add(-x)", 13, "after the sign"},

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
@@ -155,6 +156,18 @@ TEST_F(SettingsFile, NamesInterpreters) {
   EXPECT_EQ(settings->framework("paddle", "").python, "/p");
   EXPECT_EQ(settings->framework("paddle", "/other").python, "/other");
   EXPECT_THAT(settings->framework("paddle", "").environment, ::testing::ElementsAre("A=1", "B=2"));
+}
+
+TEST_F(SettingsFile, WithAnEnvironmentThatSetsNothingIsRefused) {
+  for (const char* const table : {"frameworks.paddle", "lanes.new"}) {
+    for (const char* const entry : {"BROKEN", "BROKEN =1", "=B", ""}) {
+      const auto settings =
+          load(fmt::format("version = 1\n[{}]\nenvironment = [\"{}\"]\n", table, entry));
+      ASSERT_FALSE(settings) << entry;
+      EXPECT_THAT(settings.error().message, HasSubstr("environment takes NAME=VALUE"));
+    }
+  }
+  EXPECT_TRUE(load("version = 1\n[frameworks.paddle]\nenvironment = [\"EMPTY=\", \"A=b=c\"]\n"));
 }
 
 TEST_F(SettingsFile, NamesFoldersOfOwnTablesBesideItself) {

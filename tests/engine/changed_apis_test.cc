@@ -1,6 +1,12 @@
 #include "engine/changed_apis.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "base/atomic_file.h"
 
 namespace assay {
 namespace {
@@ -37,6 +43,23 @@ TEST(ChangedApis, AnythingIsReadAndNothingIsFoundInNothing) {
   EXPECT_TRUE(ChangedApis::parse("+\n-\n+++\n").empty());
   EXPECT_TRUE(ChangedApis::parse("+abs").have("paddle.abs"));
   EXPECT_FALSE(ChangedApis::read("/there/is/no/such/file"));
+}
+
+// `git diff` fails, or says something else, and its pipe goes on.
+TEST(ChangedApis, AFileThatIsNoDiffIsRefused) {
+  const auto file =
+      std::filesystem::temp_directory_path() / ("assay-changed-apis-" + std::to_string(::getpid()));
+  const auto read = [&](const std::string& text) {
+    EXPECT_TRUE(write_file(file, text));
+    return ChangedApis::read(file.string()).has_value();
+  };
+  EXPECT_TRUE(read("diff --git a/x b/x\nBinary files a/x and b/x differ\n"));
+  EXPECT_TRUE(read("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-abs\n+abs(\n"));
+  for (const char* const other : {"", "\n", "src/abs.cc\n", " src/abs.cc | 2 +-\n",
+                                  "\x1b[1mdiff --git a/x b/x\x1b[m\n", "fatal: bad revision\n"}) {
+    EXPECT_FALSE(read(other)) << other;
+  }
+  std::filesystem::remove(file);
 }
 
 }  // namespace

@@ -38,6 +38,14 @@ REFUSED = {
     'torch.nn.LayerNorm(Tensor([2], "float32"))': "write a layer as API(…)(…)",
     'torch.optim.lr_scheduler(0.1)(Tensor([2], "float32"))': "optim has none",
     'torch.ops.aten.__class__(Tensor([2], "float32"))': "torch.ops.aten.__class__",
+    "torch.ops.aten.set_grad_enabled(False)": "set_grad_enabled is not a function of tensors",
+    'torch.ops.aten.from_file("nowhere", True, 10)': "from_file is not a function of tensors",
+    'torch.ops.aten.save(Tensor([2], "float32"), "nowhere")': "save",
+    "torch.ops.aten.manual_seed(3)": "manual_seed is not a function of tensors",
+    'torch.ops.aten._print("x")': "_print is not a function of tensors",
+    'torch.ops.aten._backward(Tensor([2], "float32"), list[Tensor([2], "float32")])': "_backward is not a",
+    'torch.ops.aten.name("x")': "name is not a function of tensors",
+    'torch.ops.debugprims.load_tensor("x", list[2], list[1])': "load_tensor",
 }
 
 PLANTED = """

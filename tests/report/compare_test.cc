@@ -313,6 +313,22 @@ TEST(Baseline, WhatIsNotInItPassed) {
                   "fixed mismatch paddle.crashes", "fixed test_error paddle.mended"));
 }
 
+// A case of it may still have the fault.
+TEST(Compare, AFaultIsNotFixedWhileCasesOfItsApiHaveNotFinished) {
+  const testing::Folder folder;
+  const auto file = folder / "baseline.toml";
+  written(run_of(before())->store(), file);
+  const auto now = run_of(after());
+  StoredRun::must(now->store().add_case({7, "paddle.mended(2)"}));
+  StoredRun::must(now->store().commit());
+  const PastRun past = StoredRun::must(load_past(file.string()));
+  const RunComparison comparison = StoredRun::must(compare_runs(now->store(), past, false));
+  EXPECT_THAT(said(comparison), ::testing::Contains("fixed mismatch paddle.crashes"));
+  EXPECT_THAT(said(comparison), Not(::testing::Contains("fixed test_error paddle.mended")));
+  EXPECT_EQ(StoredRun::must(write_baseline(now->store(), file)).gone.size(), 1U);
+  EXPECT_THAT(StoredRun::must(read_file(file)), HasSubstr("api = \"paddle.mended\""));
+}
+
 TEST(Baseline, NotesAndCommentsStayWithTheirFault) {
   const testing::Folder folder;
   const auto file = folder / "baseline.toml";
@@ -338,6 +354,17 @@ TEST(Baseline, NotesAndCommentsStayWithTheirFault) {
   EXPECT_THAT(text, HasSubstr("api = \"paddle.gone\""));
 }
 
+// Corpora may hold any bytes.
+TEST(Baseline, ALineThatIsNoUtf8IsWrittenReadAndFound) {
+  const testing::Folder folder;
+  const auto file = folder / "baseline.toml";
+  const auto now = run_of(after());
+  StoredRun::must(now->store().add_invalid({"cases.txt:1", "paddle.\xe9t\xe9(1)", "bad byte"}));
+  written(now->store(), file);
+  const PastRun past = StoredRun::must(load_past(file.string()));
+  EXPECT_THAT(said(StoredRun::must(compare_runs(now->store(), past, false))), IsEmpty());
+}
+
 TEST(Baseline, WhatIsNoneIsRefusedWithItsLine) {
   const testing::Folder folder;
   const auto file = folder / "baseline.toml";
@@ -349,8 +376,13 @@ TEST(Baseline, WhatIsNoneIsRefusedWithItsLine) {
   EXPECT_THAT(refusal("version = 3\n"), HasSubstr("version = 2 is wanted"));
   EXPECT_THAT(refusal(""), HasSubstr("--write-baseline"));
   EXPECT_EQ(refusal("version = 2\n[[fault]]\napi = \"paddle.abs\"\n"), "taken");
-  EXPECT_THAT(refusal("version = 2\n[[fault]]\nodd = 1\n"), HasSubstr("unknown setting fault.odd"));
-  EXPECT_THAT(refusal("version = 2\n[[fault]]\noutcome = \"odd\"\n"), HasSubstr("no outcome odd"));
+  EXPECT_THAT(refusal("version = 2\n[[fault]]\napi = \"a\"\nodd = 1\n"),
+              HasSubstr("unknown setting fault.odd"));
+  EXPECT_THAT(refusal("version = 2\n[[fault]]\noutcome = \"odd\"\n"), HasSubstr("has no api"));
+  EXPECT_THAT(refusal("version = 2\n[[fault]]\napi = \"a\"\noutcome = \"odd\"\n"),
+              HasSubstr("no outcome odd"));
+  EXPECT_THAT(refusal("version = 2\n[[fault]]\napi = \"a\"\ncases = -5\n"),
+              HasSubstr("not negative"));
   EXPECT_THAT(refusal("version = 2\n[not_judged]\n\"paddle.abs\" = \"some\"\n"),
               HasSubstr("wants \"CASES of CASES\""));
   // Nothing of a file that is something else is overwritten.

@@ -36,7 +36,7 @@ _FORBIDDEN = frozenset(
     "data_ptr numpy apply_ map_ map2_ module_load resize_ resize resize_as resize_as_ __dlpack__ "
     "__dlpack_device__ requires_grad_ retain_grad rename rename_ names refine_names align_to align_as "
     "is_shared is_pinned pin_memory __reduce_ex__ __setstate__ __deepcopy__ record_stream from_file "
-    "sparse_resize_ sparse_resize_and_clear_ resize_as_sparse_ compile".split()
+    "sparse_resize_ sparse_resize_and_clear_ resize_as_sparse_ compile load_tensor".split()
 )
 
 
@@ -73,7 +73,22 @@ def _operator(torch: Any, api: str) -> Callable[..., Any]:
     found = torch.ops
     for part in parts:
         found = getattr(found, part)
+    forbidden = not _FORBIDDEN.isdisjoint((parts[1], parts[1].lstrip("_")))
+    if forbidden or not any(map(_has_tensors, _schemas(found))):
+        refuse(f"{api} is not a function of tensors")
     return found
+
+
+def _schemas(operator: Any) -> list[Any]:
+    """The schemas of an operator's overloads, or of one overload; none for anything else."""
+    overloads = getattr(operator, "overloads", None)
+    each = [getattr(operator, name) for name in overloads()] if callable(overloads) else [operator]
+    return [one._schema for one in each if hasattr(one, "_schema")]
+
+
+def _has_tensors(schema: Any) -> bool:
+    """Whether an operator takes or returns a tensor. Others change the lane, print, or save what they get."""
+    return any("Tensor" in str(each.type) for each in (*schema.arguments, *schema.returns))
 
 
 @cache
@@ -89,9 +104,7 @@ def _takes_tensors(torch: Any, function: Any) -> bool:
 def parameters_of(torch: Any, api: str, function: Any) -> tuple[str, ...]:
     """The names of the function's parameters by position; empty if nothing tells them."""
     if api.startswith(OPERATORS + "."):
-        overload = function.overloads()[0] if hasattr(function, "overloads") else None
-        schema = (getattr(function, overload) if overload else function)._schema
-        return tuple(argument.name for argument in schema.arguments)
+        return tuple(argument.name for argument in _schemas(function)[0].arguments)
     try:
         known = inspect.signature(function).parameters
         return tuple(name for name, each in known.items() if each.kind is not each.VAR_KEYWORD)
