@@ -117,15 +117,17 @@ int main(int argc, char** argv) {
     }
     if (word == "crash") ::raise(SIGSEGV);
     if (starts(word, "sleep=")) ::usleep(static_cast<useconds_t>(std::atof(value.c_str()) * 1e6));
-    if (word == "hang" || word == "stubborn" || word == "orphan") {
+    const bool apart = word == "hang_apart" || word == "orphan_apart";  // in a session of its own
+    if (apart || word == "hang" || word == "stubborn" || word == "orphan") {
       if (word == "stubborn") ::signal(SIGTERM, SIG_IGN);
       const pid_t child = ::fork();  // a data loader, say: it must not outlive the stage either
       if (child == 0) {
+        if (apart) ::setsid();
         for (;;) ::pause();
       }
       std::printf("child %d\n", static_cast<int>(child));
       std::fflush(stdout);
-      if (word == "orphan") return 0;
+      if (starts(word, "orphan")) return 0;
       for (;;) ::pause();
     }
     if (word == "chatter") {

@@ -26,6 +26,7 @@
 #include "chain/script/recognise.h"
 #include "chain/script/shim_folder.h"
 #include "chain/stage/availability.h"
+#include "chain/stage/leftovers.h"
 
 namespace assay::chain::run {
 namespace {
@@ -188,6 +189,7 @@ class ScriptRunner {
     script::Command command;
     command.argv = call.argv;
     command.environment = script::set_by_script(call.environment, given_);
+    std::erase_if(command.environment, stage::is_mark);
     command.folder = relative(call.folder);
     command.outputs = shim::outputs_of(call.argv);
     plan::Stage stage = recogniser_.take(command);
@@ -203,6 +205,7 @@ class ScriptRunner {
     stage::StageCommand command;
     command.argv = stage.argv;
     for (const std::string& entry : call.environment) {
+      if (stage::is_mark(entry)) continue;  // the command gets its own
       if (!entry.starts_with("PATH=") && !entry.starts_with("ASSAY_SHIM_")) {
         command.environment.push_back(entry);
       } else if (entry.starts_with("PATH=")) {

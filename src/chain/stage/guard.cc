@@ -11,7 +11,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <string_view>
 #include <utility>
+
+#include "chain/stage/leftovers.h"
 
 namespace assay::chain::stage {
 namespace {
@@ -20,7 +23,7 @@ constexpr std::size_t kMaxGroups = 4096;  // stages at a time; further ones are 
 
 // The guard process. It uses only system calls, as required after a fork. Each word is the id of a
 // group that runs, or its negative when it has ended.
-[[noreturn]] void keep_guard(int words) {
+[[noreturn]] void keep_guard(int words, std::string_view mark) {
   ::setsid();  // keeps the terminal's signals away
   ::prctl(PR_SET_NAME, "assay-guard");
   std::array<pid_t, kMaxGroups> groups{};
@@ -36,6 +39,7 @@ constexpr std::size_t kMaxGroups = 4096;  // stages at a time; further ones are 
   for (const pid_t group : groups) {
     if (group > 0) ::kill(-group, SIGKILL);
   }
+  kill_marked(mark);
   ::_exit(0);
 }
 
@@ -52,19 +56,22 @@ void close_from(unsigned first) {
 
 Result<Guard> Guard::start() {
   ASSAY_TRY(FdPair sockets, make_socket_pair());
+  std::string mark = mark_of_run();
   const pid_t process = ::fork();
   if (process < 0) return errno_error("fork");
   if (process == 0) {
     // Closes everything else, so that no pipe or terminal is kept open.
     ::dup2(sockets.first.get(), 0);
     close_from(1);
-    keep_guard(0);
+    keep_guard(0, mark);
   }
-  return Guard(std::move(sockets.second), process);
+  return Guard(std::move(sockets.second), process, std::move(mark));
 }
 
 Guard::Guard(Guard&& other) noexcept
-    : socket_(std::move(other.socket_)), process_(std::exchange(other.process_, -1)) {}
+    : socket_(std::move(other.socket_)),
+      process_(std::exchange(other.process_, -1)),
+      mark_(std::move(other.mark_)) {}
 
 Guard::~Guard() {
   socket_.reset();

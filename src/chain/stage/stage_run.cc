@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "chain/stage/leftovers.h"
 #include "device/nvml.h"
 
 namespace assay::chain::stage {
@@ -71,6 +72,8 @@ Result<StageRun> StageRun::start(const StageCommand& command, const Limits& limi
   options.argv = command.argv;
   options.environment = command.environment;
   options.whole_environment = command.whole_environment;
+  run.mark_ = mark_of_stage(command.guard != nullptr ? command.guard->mark() : mark_of_run());
+  options.environment.push_back(environment_entry(run.mark_));
   options.directory = command.directory;
   std::array<Fd, 2> ends;
   for (std::size_t i = 0; i < (command.errors_apart ? 2 : 1); ++i) {
@@ -218,6 +221,7 @@ Outcome StageRun::finish() {
   Outcome outcome;
   // The leader is not reaped yet, so the group id cannot belong to another process.
   process_.signal_group(SIGKILL);
+  kill_marked(mark_);
   read_outputs();
   read_followed();
   if (guard_ != nullptr) guard_->forget(process_.pid());

@@ -84,7 +84,7 @@ struct StageCommand {
   std::string directory;
   std::string log;         // path, relative to assay's working directory
   int input = -1;          // descriptor for its stdin; -1: /dev/null
-  Guard* guard = nullptr;  // ends its group if assay is killed
+  Guard* guard = nullptr;  // ends its processes if assay is killed
   std::string follows;     // a file that it writes; its new lines count as output
   OutputCopy* copy = nullptr;
   bool errors_apart = false;  // the copy gets stderr apart from stdout
@@ -132,6 +132,7 @@ class StageRun {
 
   Process process_;
   Guard* guard_ = nullptr;
+  std::string mark_;  // of its processes (leftovers.h)
   std::array<Output, 2> outputs_;
   OutputCopy* copy_ = nullptr;
   BoundedLog log_;

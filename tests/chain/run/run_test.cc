@@ -209,10 +209,12 @@ TEST(Run, SilenceEndsAtTheIdleLimitButTalkDoesNot) {
 }
 
 TEST(Run, AChildLeftBehindIsEndedAndHoldsNobodyUp) {
-  const Project project({.train = "\"say=loss: 1\" make=last.w orphan"});
-  const CliResult result = project.run();
-  EXPECT_EQ(result.code, 0) << result.out;
-  EXPECT_TRUE(child_is_gone(project, std::string(kCell) + "_train.log"));
+  for (const std::string child : {"orphan", "orphan_apart"}) {
+    const Project project({.train = "\"say=loss: 1\" make=last.w " + child});
+    const CliResult result = project.run();
+    EXPECT_EQ(result.code, 0) << result.out;
+    EXPECT_TRUE(child_is_gone(project, std::string(kCell) + "_train.log")) << child;
+  }
 }
 
 TEST(Run, InterruptingEndsEverythingAndResumesLater) {
@@ -272,8 +274,11 @@ TEST(Run, InterruptingTwiceKills) {
 }
 
 // Also the second process of a stage, which nothing but the guard ends.
-TEST(Run, KillingTheChainKillsItsStages) {
-  const Project project({.train = "hang"});
+class KilledRun : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Children, KilledRun, ::testing::Values("hang", "hang_apart"));
+
+TEST_P(KilledRun, LeavesNoStage) {
+  const Project project({.train = GetParam()});
   SpawnOptions options;
   options.argv = {CHAIN_CLI, "chain", "run", "params.txt", "lite_train_lite_infer"};
   options.directory = project.path().string();
