@@ -1,5 +1,6 @@
 #include "cli/verb_mutate.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <CLI/Config.hpp>
@@ -9,6 +10,7 @@
 #include <memory>
 
 #include "base/atomic_file.h"
+#include "base/fd.h"
 #include "base/nearest.h"
 #include "base/process.h"
 #include "base/text.h"
@@ -93,6 +95,10 @@ Result<int> print_score(const MutateOptions& options, const RunConfig& config) {
 
 Result<int> run_mutate(const MutateOptions& options) {
   std::vector<std::string> notes;
+  if (!options.markdown.empty() &&
+      !Fd(::open(options.markdown.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644))) {
+    return usage_error(errno_error("--markdown=" + options.markdown).value().message);
+  }
   ASSAY_TRY(RunConfig config, make_run_config(options.api, notes));
   ASSAY_CHECK(choose_faults(options, config.settings));
   const FreshFolder folder(config.folder);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "timeline/analysis/memory.h"
 #include "timeline/slice_source.h"
@@ -91,6 +92,20 @@ Result<Trace> load_logs(const JobLogRun& run, std::size_t max_slices) {
   return trace;
 }
 
+// Removes logs without a record from the run, unless all are, and returns their reports. Nothing is
+// known of their devices; they did not idle.
+std::vector<FileReport> drop_unrelated(const std::vector<FileReport>& files, JobLogRun& run) {
+  std::vector<FileReport> dropped;
+  if (std::ranges::all_of(files, &FileReport::unrelated)) return dropped;
+  for (std::size_t i = files.size(); i-- > 0;) {
+    if (!files[i].unrelated()) continue;
+    dropped.push_back(files[i]);
+    run.logs.erase(run.logs.begin() + static_cast<std::ptrdiff_t>(i));
+    run.offsets.erase(run.offsets.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return dropped;
+}
+
 Result<JobLogRun> find_run(const JobLogOptions& options, const ClockOptions& clock_options,
                            std::size_t max_slices) {
   JobLogRun run;
@@ -172,8 +187,13 @@ Result<MergeResult> write_trace(Trace& trace, const OutputPaths& outputs) {
 
 Result<Trace> load_job_logs(const JobLogOptions& options, const ClockOptions& clocks,
                             std::size_t max_slices) {
-  ASSAY_TRY(const JobLogRun run, find_run(options, clocks, max_slices));
+  ASSAY_TRY(JobLogRun run, find_run(options, clocks, max_slices));
   ASSAY_TRY(Trace trace, load_logs(run, max_slices));
+  if (std::vector<FileReport> passed_over = drop_unrelated(trace.files, run);
+      !passed_over.empty()) {
+    ASSAY_TRY(trace, load_logs(run, max_slices));
+    std::ranges::move(passed_over, std::back_inserter(trace.files));
+  }
   const auto notes = describe_clocks(run.clocks);
   trace.notes.insert(trace.notes.end(), notes.begin(), notes.end());
   return trace;

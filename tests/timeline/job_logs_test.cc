@@ -175,6 +175,22 @@ TEST_F(Logs, AMissingLogIsAUsageError) {
   EXPECT_THAT(result.error().message, testing::HasSubstr("workerlog.1"));
 }
 
+// Nothing is known of its device, so an analysis does not call it idle.
+TEST_F(Logs, AnAnalysisPassesOverWhatHasNoRecord) {
+  log("workerlog.0", "");
+  log("workerlog.1", job_line(0, "forward", 0, "1.0", "3.0"));
+  JobLogOptions options;
+  options.log_dir = folder_.path();
+  const auto trace = load_job_logs(options, {});
+  ASSERT_TRUE(trace) << trace.error().message;
+  std::vector<std::string> labels;
+  for (const Track& track : trace->tracks) labels.push_back(track.label);
+  EXPECT_THAT(labels, testing::ElementsAre("STEP", "GPU:1"));
+  ASSERT_EQ(trace->files.size(), 2U);
+  EXPECT_TRUE(trace->files[1].unrelated());
+  EXPECT_THAT(trace->files[1].path, testing::EndsWith("workerlog.0"));
+}
+
 TEST_F(Logs, AnUnrelatedLogSaysSo) {
   log("workerlog.0", "epoch 1, loss 2.5\n");
   merged();

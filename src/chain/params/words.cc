@@ -1,5 +1,9 @@
 #include "chain/params/words.h"
 
+#include <fmt/format.h>
+
+#include <filesystem>
+
 #include "base/text.h"
 
 namespace assay::chain::params {
@@ -41,6 +45,13 @@ Result<std::vector<std::string>> split_words(std::string_view command) {
   if (quote != '\0') return usage_error(std::string("a quote (") + quote + ") does not close");
   if (in_word) words.push_back(std::move(word));
   return words;
+}
+
+Status check_model(const std::string& name) {
+  const std::filesystem::path path = std::filesystem::path(name).lexically_normal();
+  if (!path.is_absolute() && (path.empty() || *path.begin() != "..")) return {};
+  return usage_error(
+      fmt::format("model_name names a folder of results, and {} is not within their folder", name));
 }
 
 }  // namespace assay::chain::params

@@ -13,4 +13,8 @@ namespace assay::chain::params {
 // is the inverse.
 Result<std::vector<std::string>> split_words(std::string_view command);
 
+// An error if a params file's model_name, which names the folder of its results, leads out of the
+// folder that all results are in.
+Status check_model(const std::string& name);
+
 }  // namespace assay::chain::params

@@ -27,6 +27,7 @@ PlanBuilder::PlanBuilder(const params::Params& params, const std::string& mode,
   plan_.log_in_status = !params.layout().short_status;
   const std::string root = options.output_root.empty() ? "./test_tipc/output" : options.output_root;
   plan_.folder = fmt::format("{}/{}/{}", root, plan_.model, mode);
+  if (const Status model = params::check_model(plan_.model); !model) error_ = model.error();
   plan_.results_log = plan_.folder + "/results_python.log";
 }
 

@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "chain/params/gpu_entry.h"
+#include "chain/params/words.h"
 #include "chain/script/rehearse.h"
 #include "chain/shim/call.h"
 
@@ -174,6 +175,7 @@ Result<Script> read_script(const ScriptRequest& request) {
   const std::vector<CommandLine> lines = command_lines(script.params);
   script.programs = programs_of(lines, text);
   script.model = value_of(lines, "model_name");
+  ASSAY_CHECK(params::check_model(script.model));
   script.checkpoint = value_of(lines, "train_model_name");
   script.arguments = {request.mode};
   if (!request.third.empty()) script.arguments.push_back(request.third);

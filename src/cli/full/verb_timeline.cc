@@ -115,12 +115,13 @@ bool holds_job_logs(const std::filesystem::path& folder) {
   return false;
 }
 
-// kSomeFailed: the result lacks events that were malformed or truncated.
+// kSomeFailed: the result lacks events that were malformed or truncated, or a file. Logs also have
+// lines of other programs, so malformed ones say nothing there.
 int exit_code_of(std::span<const FileReport> files, bool traces) {
-  const bool lost = std::any_of(files.begin(), files.end(), [](const FileReport& file) {
-    return file.malformed + file.truncated > 0;
+  const bool lost = std::any_of(files.begin(), files.end(), [&](const FileReport& file) {
+    return file.truncated > 0 || (traces ? file.malformed > 0 : file.unrelated());
   });
-  return traces && lost ? kSomeFailed : kAllGood;
+  return lost ? kSomeFailed : kAllGood;
 }
 
 Result<OutputPaths> prepare_outputs(const std::filesystem::path& folder) {
@@ -162,7 +163,7 @@ Result<int> run_merge(const TimelineOptions& options) {
   if (logs) {
     ASSAY_TRY(const MergeResult result, merge_job_logs(options.logs, options.clocks, outputs));
     tell(result, outputs);
-    return 0;
+    return exit_code_of(result.files, false);
   }
   ASSAY_TRY(Trace trace, load_files(options, false));
   ASSAY_TRY(const MergeResult result, write_trace(trace, outputs));

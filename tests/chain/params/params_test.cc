@@ -367,6 +367,15 @@ TEST(ParamsMaterial, ALineBeforeTheFirstHeadingIsTheFault) {
               HasSubstr("f:1:1: expected the heading =====paddle2onnx_params===== first"));
 }
 
+TEST(Words, AModelsFolderIsWithinThatOfTheResults) {
+  for (const char* const good : {"ResNet50", "", "suite/ResNet50", "a/../b", "..name"}) {
+    EXPECT_TRUE(params::check_model(good)) << good;
+  }
+  for (const char* const bad : {"..", "../x", "a/../../x", "/tmp/x"}) {
+    EXPECT_FALSE(params::check_model(bad)) << bad;
+  }
+}
+
 TEST(Words, QuotesAreReadAndNothingElseIs) {
   EXPECT_THAT(*params::split_words(R"(a "b c" d'e f'g \"h --x="3,48,320" '')"),
               ElementsAre("a", "b c", "de fg", "\"h", "--x=3,48,320", ""));
