@@ -1,6 +1,7 @@
 #include "engine/run_properties.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "case/canonical.h"
 #include "engine/earlier_costs.h"
@@ -30,6 +31,18 @@ std::map<std::string, std::string> case_settings(const RunConfig& config) {
   return found;
 }
 
+// What assay.toml sets for the lane's processes. Assay's own variables are none of it.
+void add_environment(const FrameworkConfig& framework, const std::string& role,
+                     std::map<std::string, std::string>& found) {
+  constexpr std::string_view kModules = "ASSAY_MODULES=";
+  std::vector<std::string> set;
+  for (const std::string& entry : framework.environment) {
+    if (entry.starts_with(kModules)) found[role + ".modules"] = entry.substr(kModules.size());
+    if (!entry.starts_with("ASSAY_")) set.push_back(entry);
+  }
+  if (!set.empty()) found[role + ".environment"] = fmt::format("{}", fmt::join(set, "; "));
+}
+
 std::map<std::string, std::string> verdict_settings(const RunConfig& config) {
   std::map<std::string, std::string> found = case_settings(config);
   for (const PlannedLane& lane : plan_lanes(config)) {
@@ -41,6 +54,7 @@ std::map<std::string, std::string> verdict_settings(const RunConfig& config) {
     found.emplace(role + ".execution", lane.spec.execution);
     found.emplace(role + ".framework", lane.spec.framework);
     found.emplace(role + ".functions", lane.spec.reference_functions ? "tables" : "own");
+    add_environment(lane.framework, role, found);
   }
   return found;
 }

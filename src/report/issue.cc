@@ -1,6 +1,7 @@
 #include "report/issue.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -29,6 +30,15 @@ std::string title_of(const Finding& finding) {
 
 std::string full_name(const FaultyLane& lane) {
   return lane.dialect == nullptr ? lane.framework : std::string(lane.dialect->full_name);
+}
+
+// The name of the lane, if assay.toml defines it, and what its processes have beside the framework.
+std::string particulars_of(const FaultyLane& lane) {
+  std::string text;
+  if (lane.label != lane.framework) text += fmt::format(", lane {}", lane.label);
+  if (!lane.environment.empty()) text += fmt::format(", environment `{}`", lane.environment);
+  if (!lane.modules.empty()) text += fmt::format(", with {}", fmt::join(lane.modules, ", "));
+  return text;
 }
 
 // How the expected value is known.
@@ -88,8 +98,8 @@ Result<Issue> write_issue(const Properties& properties, const Finding& finding,
   issue.lane = faulty_lane(properties, fault);
   const FaultyLane& lane = issue.lane;
   issue.title = title_of(finding);
-  issue.text = fmt::format("# {}\n\n{} {}, device {}; found by assay {}\n\n`{}`\n\n", issue.title,
-                           full_name(lane), lane.build, lane.device,
+  issue.text = fmt::format("# {}\n\n{} {}, device {}{}; found by assay {}\n\n`{}`\n\n", issue.title,
+                           full_name(lane), lane.build, lane.device, particulars_of(lane),
                            property(properties, "version.assay"), shown.text);
   ASSAY_TRY(const std::uint64_t seed, run_seed(properties));
   if (auto script = issue_script(lane, seed, parsed, shown.id, trial, fault, tracer)) {

@@ -4,9 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <vector>
 
+#include "base/text.h"
 #include "fill/fill.h"
 #include "report/inputs.h"
 #include "report/repro_script.h"
@@ -348,7 +350,11 @@ class ScriptWriter {
     if (text.find("inf") != std::string::npos || text.find("nan") != std::string::npos) {
       head += "from math import inf, nan\n";
     }
-    head += fmt::format("\nimport {}  # {}\n\n", dialect_.module, lane_.build);
+    head += fmt::format("\nimport {}  # {}\n", dialect_.module, lane_.build);
+    for (const std::string& module : lane_.modules) {
+      head += fmt::format("import {}  # as the lane of assay.toml does\n", module);
+    }
+    head += '\n';
     text.insert(0, head);
     if (static_cast<std::size_t>(std::ranges::count(text, '\n')) > kIssueLines) {
       return fail(fmt::format("it would have more than {} lines", kIssueLines));
@@ -417,6 +423,13 @@ void read_measurement(const wire::Comparison& comparison, Witness& witness) {
       std::hypot(first.left() - first.right(), first.left_imaginary() - first.right_imaginary());
 }
 
+// A script imports it, and nothing else that a run's database may hold.
+bool is_module_name(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '.';
+  });
+}
+
 }  // namespace
 
 Witness witness_of(const wire::Trial& trial, const Fault& fault) {
@@ -454,6 +467,11 @@ FaultyLane faulty_lane(const std::map<std::string, std::string>& properties, con
   lane.device = property(role + ".device");
   lane.execution = property(role + ".execution");
   lane.tables = property(role + ".functions") == "tables";
+  lane.environment = property(role + ".environment");
+  const std::string modules = property(role + ".modules");
+  for (const std::string& module : split_at(modules, ':')) {
+    if (is_module_name(module)) lane.modules.push_back(module);
+  }
   return lane;
 }
 

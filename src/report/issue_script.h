@@ -41,6 +41,8 @@ struct FaultyLane {
   std::string build;                 // its version and commit
   std::string device;                // "cpu", "gpu:0"
   std::string execution;             // "eager"
+  std::string environment;           // of assay.toml: "NAME=VALUE; NAME=VALUE"
+  std::vector<std::string> modules;  // that it imports after its framework
   bool tables = false;               // it calls the reference functions of assay's tables
 };
 

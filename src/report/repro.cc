@@ -16,6 +16,7 @@
 #include "case/parser.h"
 #include "fill/fill.h"
 #include "report/inputs.h"
+#include "report/issue_script.h"
 #include "report/repro_script.h"
 #include "report/run_report.h"
 #include "wire/messages_generated.h"
@@ -163,6 +164,11 @@ Result<Repro> write_repro(const Properties& properties, const FoundCase& found,
   script.comment.push_back(fmt::format("case {}, seed {}", format_case_id(found.id), seed));
   script.comment.push_back(one_line(fmt::format(
       "verdict of the run: {} {}", name(found.verdict.outcome), found.verdict.message)));
+  const FaultyLane lane = faulty_lane(properties, fault);
+  script.modules = lane.modules;
+  if (!lane.environment.empty()) {
+    repro.notes.push_back(one_line("the lane had this environment: " + lane.environment));
+  }
   for (const std::string& note : repro.notes) script.comment.push_back(note);
   ASSAY_CHECK(write_file(repro.script, repro_script(parsed, script)));
   return repro;

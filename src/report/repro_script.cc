@@ -218,6 +218,7 @@ std::string repro_script(const Case& parsed, const ReproScript& facts) {
                   dialect.full_name);
   for (const std::string& line : facts.comment) script += fmt::format("# {}\n", line);
   script += script_head(dialect);
+  for (const std::string& module : facts.modules) script += fmt::format("import {}\n", module);
   script += fmt::format("\nprint({})\n", python_string(facts.case_text));
   script += fmt::format("{}({})\n", dialect.seed, facts.draw_seed);
   script += load_tensors(parsed, dialect, in_place);

@@ -16,6 +16,7 @@ struct ReproScript {
   std::vector<std::string> comment;  // lines for the reader of the script
   std::uint64_t draw_seed = 0;       // of the framework's own random numbers
   bool backward = true;
+  std::vector<std::string> modules;  // that the lane imported after its framework
 };
 
 // The text of the script. It reads tensor i from input_file(i) in its own folder, calls the API

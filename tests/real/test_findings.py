@@ -114,6 +114,8 @@ def exit_code(python, script):
 LANES = """version = 1
 [lanes.new]
 framework = "torch"
+environment = ["SPECIAL=1"]
+modules = ["colorsys"]
 [lanes.old]
 framework = "torch"
 """
@@ -146,6 +148,10 @@ def test_an_issue_is_about_the_framework_that_failed(tmp_path, lanes, frameworks
         assert f"import {framework}" in source and f"import {other}" not in source
         assert ("PyTorch 2.13.0" in text) == (framework == "torch")
         assert "it exits with 1, so the fault shows" in text
+        # What the lane has beside its framework may be the cause.
+        of_lane = bool(lanes)
+        assert ("lane new, environment `SPECIAL=1`, with colorsys" in text) == of_lane
+        assert ("import colorsys" in source) == of_lane
         assert exit_code(ROOT / ".venv" / framework / "bin" / "python", script) == 1
         # A build that has repaired it.
         body = re.sub(r"def call\(\):\n(    .*\n)+", "def call():\n    pass\n", source)
