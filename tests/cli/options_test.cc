@@ -59,6 +59,13 @@ TEST(ApiOptions, AFlagAloneIsTrue) {
   EXPECT_THROW(options_of({"--quiet=perhaps"}), CLI::ValidationError);
 }
 
+TEST(ApiOptions, ASeedIsAWholeNumberOf64Bits) {
+  EXPECT_EQ(options_of({"--random_seed=18446744073709551615"}).settings.seed, ~std::uint64_t{0});
+  for (const char* const other : {"-1", "18446744073709551616", "1.5", "", "0x10", "7 "}) {
+    EXPECT_THROW(options_of({std::string("--random_seed=") + other}), CLI::ParseError) << other;
+  }
+}
+
 Result<RunConfig> config_of(std::vector<std::string> flags) {
   std::vector<std::string> notes;
   flags.emplace_back("--api_config=paddle.abs(1)");

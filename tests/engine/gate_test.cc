@@ -30,6 +30,9 @@ TEST(Gate, WordsThatAreNoneAndPastsThatAreNotThereAreUsageErrors) {
   EXPECT_THAT(refusal("--fail-on=new"), HasSubstr("name with --against"));
   EXPECT_THAT(refusal("--against=nowhere"), HasSubstr("nowhere"));
   EXPECT_THAT(refusal("--apis-from=nowhere"), HasSubstr("--apis-from"));
+  // What a shell makes of a variable that is not set.
+  EXPECT_THAT(refusal("--against="), HasSubstr("--against"));
+  EXPECT_THAT(refusal("--apis-from="), HasSubstr("--apis-from"));
   EXPECT_FALSE(std::filesystem::exists(cli.run() / "run.db"));  // nothing has run
 }
 

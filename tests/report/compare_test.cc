@@ -12,6 +12,7 @@
 #include "report/junit.h"
 #include "report/load_past.h"
 #include "report/run_report.h"
+#include "report/run_verdict.h"
 #include "stored_run.h"
 
 namespace assay {
@@ -326,6 +327,15 @@ TEST(Compare, AFaultIsNotFixedWhileCasesOfItsApiHaveNotFinished) {
   EXPECT_THAT(said(comparison), ::testing::Contains("fixed mismatch paddle.crashes"));
   EXPECT_THAT(said(comparison), Not(::testing::Contains("fixed test_error paddle.mended")));
   EXPECT_EQ(StoredRun::must(write_baseline(now->store(), file)).gone.size(), 1U);
+  // Nor has the run passed, whatever it has shown so far.
+  const auto good = run_of({{"paddle.mended(1)", came_to(Outcome::pass)}});
+  StoredRun::must(good->store().add_case({7, "paddle.mended(2)"}));
+  StoredRun::must(good->store().commit());
+  const RunReport report = StoredRun::must(load_report(good->store()));
+  const RunComparison fine = StoredRun::must(compare_runs(good->store(), past, false));
+  for (const RunComparison* against : {static_cast<const RunComparison*>(nullptr), &fine}) {
+    EXPECT_EQ(verdict_of(report, against, false, false).kind, RunVerdict::Kind::not_judged);
+  }
   EXPECT_THAT(StoredRun::must(read_file(file)), HasSubstr("api = \"paddle.mended\""));
 }
 
