@@ -38,14 +38,14 @@ REFUSED = {
     'torch.nn.LayerNorm(Tensor([2], "float32"))': "write a layer as API(…)(…)",
     'torch.optim.lr_scheduler(0.1)(Tensor([2], "float32"))': "optim has none",
     'torch.ops.aten.__class__(Tensor([2], "float32"))': "torch.ops.aten.__class__",
-    "torch.ops.aten.set_grad_enabled(False)": "set_grad_enabled is not a function of tensors",
-    'torch.ops.aten.from_file("nowhere", True, 10)': "from_file is not a function of tensors",
-    'torch.ops.aten.save(Tensor([2], "float32"), "nowhere")': "save",
-    "torch.ops.aten.manual_seed(3)": "manual_seed is not a function of tensors",
-    'torch.ops.aten._print("x")': "_print is not a function of tensors",
-    'torch.ops.aten._backward(Tensor([2], "float32"), list[Tensor([2], "float32")])': "_backward is not a",
-    'torch.ops.aten.name("x")': "name is not a function of tensors",
-    'torch.ops.debugprims.load_tensor("x", list[2], list[1])': "load_tensor",
+    "torch.ops.aten.set_grad_enabled(False)": "torch.ops.aten.set_grad_enabled: a case may",
+    'torch.ops.aten.from_file("nowhere", True, 10)': "torch.ops.aten.from_file: a case may",
+    'torch.ops.aten.save(Tensor([2], "float32"), "nowhere")': "torch.ops.aten.save: a case may",
+    "torch.ops.aten.manual_seed(3)": "torch.ops.aten.manual_seed: a case may",
+    'torch.ops.aten._print("x")': "_print is private",
+    'torch.ops.aten._backward(Tensor([2], "float32"), list[Tensor([2], "float32")])': "_backward is private",
+    'torch.ops.aten.name("x")': "torch.ops.aten.name: a case may",
+    'torch.ops.debugprims.load_tensor("x", list[2], list[1])': "torch.ops.debugprims.load_tensor: a case may",
 }
 
 PLANTED = """
