@@ -20,7 +20,9 @@ Status check_choice(std::string_view flag, std::span<const std::string_view> kno
 }
 
 CLI::Validator not_empty() {
-  return {[](const std::string& text) { return text.empty() ? "is empty" : std::string(); }, ""};
+  return {
+      [](const std::string& text) { return text.empty() ? "the value is empty" : std::string(); },
+      ""};
 }
 
 CLI::Validator whole_number() {

@@ -40,8 +40,8 @@ std::string_view without_underscores(std::string_view name) {
   return name;
 }
 
-// Whether a line of it is one that only diffs have. An empty diff has none, and neither has what
-// `git diff --stat` or a coloured diff says.
+// Whether the text has a line that only unified diffs have. The output of `git diff --stat`, a
+// coloured diff and an empty text have none.
 bool is_diff(std::string_view text) {
   for (const std::string& line : split_at(text, '\n')) {
     if (line.starts_with("diff ") || line.starts_with("--- ") || line.starts_with("@@ "))
@@ -52,8 +52,9 @@ bool is_diff(std::string_view text) {
 
 Result<ChangedApis> checked(std::string_view text, const std::string& file) {
   if (is_diff(text)) return ChangedApis::parse(text);
-  return usage_error(fmt::format("--apis-from={}: {}; did the command that writes it fail?", file,
-                                 text.empty() ? "it is empty" : "it is no unified diff"));
+  return usage_error(
+      fmt::format("--apis-from={}: {}; did the command that writes it fail?", file,
+                  text.empty() ? "the input is empty" : "the input is not a unified diff"));
 }
 
 }  // namespace

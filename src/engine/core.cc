@@ -252,8 +252,8 @@ void Core::take(std::size_t slot, const Answer& answer) {
   at.began_ms.reset();
   at.deaths = 0;
   for (Server& server : servers_) server.deaths = 0;
-  // If a case ran out of memory and does not say what it needed, the next ones of its kind are
-  // expected to need twice of what was expected.
+  // If a case ran out of memory and the lane does not say how much it needed, later cases of its
+  // kind are expected to need twice as much.
   const bool oom = answer.verdict.outcome == Outcome::oom;
   const bool unknown = oom && answer.device_bytes == 0;
   queue_.learn(answered, unknown ? 2 * answered.attempt.gpu_bytes : answer.device_bytes);

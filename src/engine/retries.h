@@ -24,7 +24,7 @@ struct Answer {
   bool killed_from_outside = false;  // says nothing about the case
   // If a lane ran out of time: the time of another lane that did not.
   std::optional<std::uint64_t> beside_overdue_us;
-  std::uint64_t device_bytes = 0;        // what a lane took on its GPU, or lacked; 0: not known
+  std::uint64_t device_bytes = 0;        // what a lane took, or needed, on its GPU; 0: not known
   std::uint64_t ran_from = 0;            // first of its trials, among all that its slot ran …
   std::uint64_t ran_to = 0;              // … and the last one
   std::span<const std::uint8_t> record;  // wire::Record
@@ -36,7 +36,7 @@ class Retries {
   explicit Retries(bool share = true) : share_(share) {}
 
   // The isolation of the case's retry; nullopt: its verdict is final, and mentions the first
-  // attempt if that ended otherwise. `had_all_memory`: more would not help.
+  // attempt if that ended otherwise. `had_all_memory`: it cannot get more memory.
   std::optional<wire::Isolation> retry(const Answer& answer, const wire::JobT& ran,
                                        Verdict& verdict, bool had_all_memory = false);
   // Time limit of that retry, for a case with limit `limit`. If another lane needed a moment only,

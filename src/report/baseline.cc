@@ -59,7 +59,8 @@ Status read_fault(TomlTable& table, Baseline& baseline, FaultKey& key) {
   ASSAY_CHECK(table.read("upstream", known.upstream));
   if (key.api.empty()) return usage_error("a [[fault]] has no api");
   if (!(cases >= 0 && cases < kMostCases) || !(of >= 0 && of < kMostCases) || error < 0) {
-    return usage_error(fmt::format("a fault of {}: cases, of and error are not negative", key.api));
+    return usage_error(
+        fmt::format("a fault of {}: cases, of and error must not be negative", key.api));
   }
   const auto found = find_outcome(outcome);
   if (!found) return usage_error(fmt::format("a fault of {} has no outcome {}", key.api, outcome));

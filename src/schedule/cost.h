@@ -29,7 +29,7 @@ std::uint64_t expected_work_us(std::uint64_t elements);
 // slowest lane of each trial counts.
 std::uint64_t measured_work_us(const wire::Record& record);
 
-// The most memory that a lane took on its GPU, or lacked; 0 if none says it.
+// The most memory that a lane took on its GPU, or needed when it ran out; 0 if no lane says it.
 std::uint64_t measured_device_bytes(const wire::Record& record);
 
 // The estimated cost of a case. It includes results that are much larger than the inputs: those

@@ -392,7 +392,7 @@ TEST(Baseline, WhatIsNoneIsRefusedWithItsLine) {
   EXPECT_THAT(refusal("version = 2\n[[fault]]\napi = \"a\"\noutcome = \"odd\"\n"),
               HasSubstr("no outcome odd"));
   EXPECT_THAT(refusal("version = 2\n[[fault]]\napi = \"a\"\ncases = -5\n"),
-              HasSubstr("not negative"));
+              HasSubstr("not be negative"));
   EXPECT_THAT(refusal("version = 2\n[not_judged]\n\"paddle.abs\" = \"some\"\n"),
               HasSubstr("wants \"CASES of CASES\""));
   // Nothing of a file that is something else is overwritten.

@@ -51,7 +51,7 @@ Status check_model(const std::string& name) {
   const std::filesystem::path path = std::filesystem::path(name).lexically_normal();
   if (!path.is_absolute() && (path.empty() || *path.begin() != "..")) return {};
   return usage_error(
-      fmt::format("model_name names a folder of results, and {} is not within their folder", name));
+      fmt::format("model_name is part of the path of the results, and {} leads out of it", name));
 }
 
 }  // namespace assay::chain::params

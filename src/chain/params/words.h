@@ -13,8 +13,8 @@ namespace assay::chain::params {
 // is the inverse.
 Result<std::vector<std::string>> split_words(std::string_view command);
 
-// An error if a params file's model_name, which names the folder of its results, leads out of the
-// folder that all results are in.
+// An error if the model_name of a params file leads out of the folder of all results: assay writes
+// the results of the file into a subfolder of this name.
 Status check_model(const std::string& name);
 
 }  // namespace assay::chain::params

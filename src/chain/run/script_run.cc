@@ -205,7 +205,6 @@ class ScriptRunner {
     stage::StageCommand command;
     command.argv = stage.argv;
     for (const std::string& entry : call.environment) {
-      if (stage::is_mark(entry)) continue;  // the command gets its own
       if (!entry.starts_with("PATH=") && !entry.starts_with("ASSAY_SHIM_")) {
         command.environment.push_back(entry);
       } else if (entry.starts_with("PATH=")) {

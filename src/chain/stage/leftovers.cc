@@ -18,14 +18,14 @@ namespace assay::chain::stage {
 namespace {
 
 constexpr int kMostRounds = 100;  // processes may start others while they are killed
-constexpr std::size_t kChunk = 1 << 16;
+constexpr std::size_t kChunk = 1 << 14;
 constexpr std::size_t kLongestMark = 128;
 
-// Whether the file has the mark, which nothing else contains.
+// Whether the file contains the mark.
 bool has_mark(const char* path, std::string_view mark) {
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;
-  std::array<char, kLongestMark + kChunk> text{};
+  std::array<char, kLongestMark + kChunk> text;
   std::size_t kept = 0;  // the end of the chunk before, in which a mark may begin
   bool found = false;
   while (!found) {

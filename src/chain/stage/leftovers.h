@@ -1,7 +1,7 @@
 #pragma once
 
-// Finds what a stage started, also processes that left its process group (setsid, daemons). Each
-// process of a stage has the stage's mark in the environment that it was started with.
+// Finds all processes that a stage started, including those that left its process group (setsid,
+// daemons). Each has the stage's mark in the environment that it was started with.
 
 #include <string>
 #include <string_view>
@@ -21,8 +21,8 @@ std::string environment_entry(std::string_view mark);
 // Whether this is such an entry.
 bool is_mark(std::string_view entry);
 
-// Kills the processes that were started with this mark and that our user may see, until none is
-// left. Uses only system calls, so it may be called after a fork.
+// Kills the processes that were started with this mark, as far as our user may see them, until none
+// is left. Uses only system calls, so it may be called after a fork.
 void kill_marked(std::string_view mark) noexcept;
 
 }  // namespace assay::chain::stage
