@@ -201,8 +201,8 @@ class Framework(ABC):
         return isinstance(error, MemoryError) or self._OUT_OF_MEMORY.search(str(error)) is not None
 
     def needed_kb(self, error: BaseException) -> int:
-        """For an error of `out_of_memory`: what the call needs at least on its GPU, which is its tensors and the
-        one that did not fit. 0: not known."""
+        """For an error of `out_of_memory`: what the call needs at least on its GPU. That is its tensors and
+        the one that did not fit. 0: not known."""
         return 0
 
 

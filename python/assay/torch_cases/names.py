@@ -87,7 +87,7 @@ def _schemas(operator: Any) -> list[Any]:
 
 
 def _has_tensors(schema: Any) -> bool:
-    """Whether an operator takes or returns a tensor. Other operators change settings, print or write files."""
+    """Whether an operator takes or returns a tensor. Others change settings, print or write files."""
     return any("Tensor" in str(each.type) for each in (*schema.arguments, *schema.returns))
 
 
