@@ -1,9 +1,9 @@
 """The kept interpreter: outlives a run with a framework imported, and forks a fork server for each later run.
 
 Its descriptor 3 is a listening socket (SOCK_SEQPACKET) at a secret address. The address is in its record, a
-file that only our user can read (src/lane/kept_record.h). A run sends {"v": 1, "server": true} with three
-descriptors: the fork server's listening socket, the pipe for its reports, and its log. The answer is
-{"v": 1, "pid": N} with a pidfd.
+file that only our user can read (src/lane/kept_record.h). A run sends {"v": 1, "environment": ["A=b"]} with
+three descriptors: the fork server's listening socket, the pipe for its reports, and its log. The entries are
+for the environment of the fork server. The answer is {"v": 1, "pid": N} with a pidfd.
 
 If an imported file has changed, the kept interpreter closes the connection of the run and stops listening. It
 also stops listening if no run has connected for a while. It exits when its last fork server has ended.
@@ -61,7 +61,7 @@ def wait_for_runs(listen_fd: int, ready_fd: int, keep: float, record: str = "") 
             continue
         if not select.select([listener], [], [], min(LOOK_AGAIN, keep))[0]:
             continue
-        connection, fds = request(listener)
+        connection, fds, environment = request(listener)
         if fds and stamps(imported) != imported:
             forget(record, listener)
         elif fds:
@@ -71,6 +71,7 @@ def wait_for_runs(listen_fd: int, ready_fd: int, keep: float, record: str = "") 
                 listener.close()
                 connection.close()
                 become_server(fds, listen_fd, ready_fd)
+                os.environ.update(environment)
                 return
             children.add(pid)
             tell(connection, pid)
@@ -108,23 +109,34 @@ def forget(record: str, listener: socket.socket) -> None:
     listener.close()
 
 
-def request(listener: socket.socket) -> tuple[socket.socket, list[int]]:
-    """A run's connection and the three descriptors of its request. No descriptors if the request is invalid
-    or comes from another user."""
+def request(listener: socket.socket) -> tuple[socket.socket, list[int], dict[str, str]]:
+    """A run's connection, the three descriptors of its request and the entries of its environment. No
+    descriptors if the request is invalid or comes from another user."""
     connection, _ = listener.accept()
     if not is_ours(connection):
-        return connection, []
+        return connection, [], {}
     connection.settimeout(PATIENCE)
     fds: list[int] = []
     try:
         data, fds, _, _ = socket.recv_fds(connection, 4096, 3)
-        if json.loads(data) == {"v": VERSION, "server": True} and len(fds) == 3:
-            return connection, fds
+        if (environment := entries(data)) is not None and len(fds) == 3:
+            return connection, fds, environment
     except (OSError, ValueError, RecursionError):
         pass
     for fd in fds:
         os.close(fd)
-    return connection, []
+    return connection, [], {}
+
+
+def entries(data: bytes) -> dict[str, str] | None:
+    """The environment of a request by name. None if the data are no valid request."""
+    asked = json.loads(data)
+    if not isinstance(asked, dict) or asked.keys() != {"v", "environment"} or asked["v"] != VERSION:
+        return None
+    named = asked["environment"]
+    if not isinstance(named, list) or not all(isinstance(one, str) and "=" in one[1:] for one in named):
+        return None
+    return dict(one.split("=", 1) for one in named)
 
 
 def become_server(fds: list[int], listen_fd: int, ready_fd: int) -> None:

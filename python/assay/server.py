@@ -177,6 +177,8 @@ class Server:
         for pid, owner in self.lanes.items():
             if owner is connection:
                 kill_group(pid)
+        for spare in self.spares.dismiss():
+            kill_group(spare)
 
     def _reap(self) -> None:
         while (pid := next_ended()) is not None:

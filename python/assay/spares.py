@@ -44,6 +44,7 @@ class Spare:
         self.pid = pid
         self.end = end
         self.ready = False
+        self.wanted = True
 
 
 class Spares:
@@ -73,7 +74,7 @@ class Spares:
         Takes a spare that is not ready if there is no other. It is still faster than a new lane, because the
         driver creates contexts serially, even across processes."""
         self._wanted(kind)
-        of_kind = [spare for spare in self.waiting.values() if spare.kind == kind]
+        of_kind = [spare for spare in self.waiting.values() if spare.kind == kind and spare.wanted]
         for spare in sorted(of_kind, key=lambda spare: not spare.ready):
             del self.waiting[spare.pid]
             if not spare.ready:
@@ -100,6 +101,14 @@ class Spares:
         self.quiet = QUIET_AFTER_A_FAULT
         if self.most:
             self.most = max(self.most, self.most_after_a_fault)
+
+    def dismiss(self) -> list[int]:
+        """No spares until the next request: a slot has ended, as all do with their run. Returns the process
+        ids of the spares to kill; the driver would finish their contexts first."""
+        self.kinds.clear()
+        for spare in self.waiting.values():
+            spare.wanted = False
+        return list(self.waiting)
 
     def missing(self) -> bool:
         """Whether spares are missing that make() will fork now or later."""
@@ -146,7 +155,7 @@ class Spares:
         if spare is None:
             return False
         spare.end.close()
-        self.failures[spare.kind] = self.failures.get(spare.kind, 0) + 1
+        self.failures[spare.kind] = self.failures.get(spare.kind, 0) + spare.wanted
         return True
 
     def poisoned(self) -> list[int]:

@@ -139,6 +139,7 @@ Status put_under_sanitizer(const RunConfig& config, PlannedLane& lane) {
   ASSAY_TRY(const std::string program, find_compute_sanitizer());
   std::error_code error;
   const auto log = std::filesystem::absolute(config.folder, error) / "lanes/compute-sanitizer.log";
+  lane.framework.keep = std::chrono::seconds(0);  // its log is of this run alone
   lane.framework.command = sanitizer_command(program, config.sanitizer, log);
   for (std::string& entry : sanitizer_environment(log)) {
     lane.framework.environment.push_back(std::move(entry));
@@ -158,16 +159,13 @@ Result<Lanes> start_lanes(const RunConfig& config, const RunObserver& observer) 
       lanes.server_of.emplace_back();
       continue;
     }
-    // Servers with settings of this run alone are not kept for others.
-    if (lanes.mps || !config.sanitizer.empty()) lane.framework.keep = std::chrono::seconds(0);
     if (lanes.mps) {
-      lane.framework.environment.push_back(lanes.mps->environment());
-      lane.framework.environment.push_back(fmt::format("{}=1", wire::kOwnMpsVariable));
+      lane.framework.of_run = {lanes.mps->environment(),
+                               fmt::format("{}=1", wire::kOwnMpsVariable)};
     }
     if (config.spares > 0) {
-      lane.framework.environment.push_back(
-          fmt::format("{}={}", wire::kSparesVariable, config.spares));
-      lane.framework.environment.push_back(
+      lane.framework.of_run.push_back(fmt::format("{}={}", wire::kSparesVariable, config.spares));
+      lane.framework.of_run.push_back(
           fmt::format("{}={}", wire::kSparesAfterFaultVariable, config.spares_after_a_fault));
     }
     ASSAY_CHECK(put_under_sanitizer(config, lane));

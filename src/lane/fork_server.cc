@@ -118,8 +118,8 @@ Status ForkServer::ask_kept() {
   ASSAY_TRY(FdPair ready, make_pipe());
   ASSAY_CHECK(set_nonblocking(ready.first.get()));
   ASSAY_TRY(const Fd log, open_for_append(log_));
-  auto kept =
-      KeptServer::ask(command(), config_.keep, listener_.get(), ready.second.get(), log.get());
+  auto kept = KeptServer::ask(command(), config_.keep, config_.of_run, listener_.get(),
+                              ready.second.get(), log.get());
   if (!kept) return launch();  // a server of our own, which also reports a broken interpreter
   kept_ = std::move(*kept);
   ready_ = std::move(ready.first);
@@ -131,6 +131,8 @@ Status ForkServer::launch() {
   ASSAY_CHECK(set_nonblocking(ready.first.get()));
   ASSAY_TRY(const Fd log, open_for_append(log_));
   SpawnOptions options = command();
+  options.environment.insert(options.environment.end(), config_.of_run.begin(),
+                             config_.of_run.end());
   options.fds = {
       {log.get(), 1}, {log.get(), 2}, {listener_.get(), kListenFd}, {ready.second.get(), kReadyFd}};
   auto process = Process::spawn(options);

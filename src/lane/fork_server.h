@@ -33,6 +33,7 @@ struct FrameworkConfig {
   std::vector<std::string> environment;  // further "NAME=value" entries
   std::vector<std::string> command;      // words before the interpreter, such as compute-sanitizer
   std::chrono::seconds keep{0};          // how long the imported framework is kept (kept_server.h)
+  std::vector<std::string> of_run{};     // further entries, on which no import depends
 
   friend bool operator==(const FrameworkConfig&, const FrameworkConfig&) = default;
 };

@@ -118,13 +118,14 @@ Result<std::string> kept_name(const SpawnOptions& command) {
 }
 
 Result<KeptServer> KeptServer::ask(const SpawnOptions& command, std::chrono::seconds keep,
-                                   int listener, int ready, int log) {
+                                   const std::vector<std::string>& of_run, int listener, int ready,
+                                   int log) {
   ASSAY_TRY(const std::string name, kept_name(command));
   ASSAY_TRY(const KeptFile file, KeptFile::lock(name, kHandshake));
   KeptServer kept;
   kept.record_ = file.path();
   ASSAY_TRY(kept.connection_, find_or_start(file, command, keep, log));
-  const std::string request = nlohmann::json{{"v", kProtocol}, {"server", true}}.dump();
+  const std::string request = nlohmann::json{{"v", kProtocol}, {"environment", of_run}}.dump();
   ASSAY_CHECK(send_with_fds(kept.connection_.get(), std::as_bytes(std::span(request)),
                             std::array{listener, ready, log}));
   return kept;

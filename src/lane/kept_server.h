@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/process.h"
@@ -25,11 +26,12 @@ Result<std::string> kept_name(const SpawnOptions& command);
 class KeptServer {
  public:
   // Asks for a fork server that listens on `listener`, reports its import on `ready` and prints to
-  // `log`. Starts a kept server with `command` where none is; that imports in the background, and
-  // ends once no run has asked for `keep` and its fork servers have ended. Never waits for longer
-  // than 2 s.
+  // `log`. `of_run`: "NAME=value" entries for its environment alone. Starts a kept server with
+  // `command` where none is; that imports in the background, and ends once no run has asked for
+  // `keep` and its fork servers have ended. Never waits for longer than 2 s.
   static Result<KeptServer> ask(const SpawnOptions& command, std::chrono::seconds keep,
-                                int listener, int ready, int log);
+                                const std::vector<std::string>& of_run, int listener, int ready,
+                                int log);
 
   // The fork server. nullopt: the import failed, its files have changed since, it takes longer than
   // `limit`, or the kept server does not answer within 2 s of its import.

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 native = pytest.importorskip("assay_native", reason="build the target assay_native_module")
-REQUEST = b'{"v": 1, "server": true}'
+REQUEST = b'{"v": 1, "environment": []}'
 
 
 @pytest.fixture
@@ -36,8 +36,9 @@ def keeper(root):
     assert process.wait(60) == 0
 
 
-def ask(address, request=REQUEST):
-    """What it answers, and what the server that it has forked says of itself ("" where it made none)."""
+def ask(address, request=REQUEST, meanwhile=None):
+    """What it answers, and what the server that it has forked says of itself ("" where it made none).
+    Calls `meanwhile` with the address of that server, which ends afterwards."""
     ours = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.bind("")
     ours.listen()
@@ -50,6 +51,8 @@ def ask(address, request=REQUEST):
     answer, fds, _, _ = socket.recv_fds(connection, 4096, 1)
     with os.fdopen(reading) as voice:
         said = voice.readline()
+        if meanwhile:
+            meanwhile(ours.getsockname())
     for fd in fds:
         os.close(fd)
     return answer, said
@@ -63,8 +66,35 @@ def test_each_run_gets_a_server_of_its_own(keeper):
 
 
 @pytest.mark.parametrize(
-    "request_text", [b"no JSON", b"[1]", b'{"v": 2, "server": true}', b'{"v": 1}', b"[" * 4000]
+    "request_text",
+    [
+        b"no JSON",
+        b"[1]",
+        b'{"v": 2, "environment": []}',
+        b'{"v": 1}',
+        b'{"v": 1, "environment": ["=x"]}',
+        b'{"v": 1, "environment": {"A": "b"}}',
+        b"[" * 4000,
+    ],
 )
 def test_what_is_no_request_gets_nothing_and_harms_nobody(keeper, request_text):
     assert ask(keeper, request_text) == (b"", "")
     assert json.loads(ask(keeper)[1])["framework"] == "fake"
+
+
+def test_a_server_has_the_environment_of_its_run(keeper):
+    def start_lane(address):
+        slot = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        slot.settimeout(60)
+        slot.connect(address)
+        (end, _), arena = socket.socketpair(), os.memfd_create("arena")
+        reading, writing = os.pipe()
+        request = b'{"v": 1, "device": "cpu", "apart": false}'
+        socket.send_fds(slot, [request], [end.fileno(), arena, writing])
+        os.close(writing)
+        with os.fdopen(reading) as log:
+            said.append(log.readline())
+
+    said = []
+    ask(keeper, b'{"v": 1, "environment": ["ASSAY_SPARES=3", "FAKE_TELLS_OF_SPARES=a=b"]}', start_lane)
+    assert said == ["spares: 3\n"]

@@ -67,6 +67,21 @@ def ready(of, forks):
         assert of.heard(spare.end)
 
 
+def test_the_end_of_a_slot_ends_them(made, clock):
+    of, forks = made(2)
+    of.take(Kind("gpu:0", False), [])
+    clock[0] += spares.FIRST_AFTER
+    ready(of, forks)
+    assert of.dismiss() == list(forks.made)
+    assert of.make() is None
+    assert of.take(Kind("gpu:0", False), []) is None, "a spare that is being killed"
+    for pid in forks.made:
+        assert of.ended(pid)
+    clock[0] += spares.FIRST_AFTER
+    ready(of, forks)
+    assert len(forks.made) == 4, "they did not die by themselves"
+
+
 def test_they_are_made_once_the_first_lanes_have_begun(made, clock):
     of, forks = made(2)
     assert of.make() is None, "nobody has asked for a lane"
@@ -303,7 +318,9 @@ def test_a_server_gives_spares_away_and_makes_new_ones(server):
     os.kill(victim, signal.SIGKILL)
     wait_until(lambda: victim not in children(process.pid))
     wait_until(lambda: len(children(process.pid)) >= lanes + 1)
-    # A slot that hangs up takes its lanes along, and no spare.
+    # A slot that hangs up takes its lanes and all spares along, and the next one gets both.
     slot.connection.close()
-    wait_until(lambda: not children(process.pid) & {first, taken})
-    wait_until(lambda: len(children(process.pid)) == 2)
+    wait_until(lambda: not children(process.pid))
+    next_slot = Slot(address)
+    lane = next_slot.lane()
+    wait_until(lambda: len(children(process.pid) - {lane}) == 2)

@@ -1,5 +1,7 @@
 """Medians, quantiles, histograms and covariances."""
 
+import math
+
 from assay.accommodations import follows
 from assay.apis.reduction import rows_of
 from assay.apis.sorting import ALL
@@ -140,13 +142,35 @@ def over_ranges(ranges=None):
     return uniform(min(ranges) - 0.5, max(ranges[1::2]) + 0.5) if ranges else uniform(0, 10)
 
 
+ROWS = 1 << 24  # at a time: several integers for each of a billion rows have no place on a GPU
+
+
 @api(*spread("histogramdd", *PUBLIC), x=over_ranges, bins=increasing(0, 10), weights=positive(), grad=False)
 def histogramdd(x, bins=10, ranges=None, density=False, weights=None, name=None):
-    """On the CPU, where PyTorch has it."""
-    bins = [edges.cpu() for edges in bins] if isinstance(bins, tuple) else bins
-    weights = None if weights is None else weights.detach().cpu()
-    counts, edges = torch.histogramdd(x.detach().cpu(), bins, range=ranges, weight=weights, density=density)
-    return counts.to(x.device), [edge.to(x.device) for edge in edges]
+    """PyTorch has it on CPUs only. There it makes the edges; the rows are counted where they are."""
+    rows = x.detach().flatten(0, -2)
+    if not isinstance(edges := bins, tuple):
+        extremes = torch.stack([rows.amin(0), rows.amax(0)]) if rows.numel() else rows
+        edges = [
+            edge.to(x.device) for edge in torch.histogramdd(extremes.cpu(), bins, range=ranges).bin_edges
+        ]
+    sizes = [edge.numel() - 1 for edge in edges]
+    counts = torch.zeros(math.prod(sizes), dtype=torch.float64, device=x.device)
+    weights = None if weights is None else weights.detach().flatten().double()
+    for start in range(0, len(rows), ROWS):
+        place, inside = 0, True
+        for column, edge, size in zip(rows[start : start + ROWS].unbind(1), edges, sizes, strict=True):
+            inside = (column >= edge[0]) & (column <= edge[-1]) & inside
+            within = torch.bucketize(column.contiguous(), edge, right=True) - 1
+            place = place * size + within.clamp(max=size - 1)
+        weight = None if weights is None else weights[start : start + ROWS][inside]
+        counts += torch.bincount(place[inside], weight, len(counts))
+    counts = counts.view(sizes)
+    if density:
+        counts = counts / counts.sum()
+        for dim, edge in enumerate(edges):
+            counts = counts / edge.diff().view([-1] + [1] * (len(sizes) - 1 - dim))
+    return counts.to(x.dtype), list(edges)
 
 
 @api(*spread("bincount", *PUBLIC), x=integers(0, 20), minlength=integers(0, 40), grad=False)
