@@ -8,9 +8,9 @@
 but no GPU; its lists can be carried to where `rates` runs. It writes small.txt (all cases of at most 20,000
 elements, inputs and results, as assay plans them: it counts results from a million on), natural.txt (10,000
 lines in natural frequency), natural10m.txt (those of it with at most 10 million elements) and
-natural8000.txt (the 8,000 of docs/benchmarks.md), mid.txt (of 60,000 lines what has 4 to 60 million
-elements, which keeps a GPU busy), big.txt (2,000 cases that assay plans with 0.8 to 40 GB), giant.txt (300
-of those that it plans with more).
+natural8000.txt (the 8,000 of docs/benchmarks.md), mid.txt (24,000 cases of 4 to 60 million elements, which
+keep a GPU busy for a minute), big.txt (2,000 cases that assay plans with 0.8 to 40 GB), giant.txt (300 of
+those that it plans with more).
 `rates` runs each figure in a new folder beside the lists, after a run of a single case, which says what the
 start-up takes. The first run on a machine with a GPU is slow, since PyTorch compiles kernels then: run it
 twice. The interpreters are those of .venv, or what --paddle and --torch name. Two GPUs against one, each with
@@ -144,6 +144,8 @@ def write_lists(options: argparse.Namespace) -> None:
     small = [text for text, elements, _ in cases if elements <= SMALL]
     big = random.Random(options.seed).sample([text for text, _, size in cases if size in BIG], 2_000)
     giant = random.Random(options.seed).sample([text for text, _, size in cases if size in GIANT], 300)
+    middling = [text for text, elements, _ in cases if elements in MIDDLING]
+    mid = random.Random(options.seed).sample(middling, 24_000)
     random.Random(options.seed).shuffle(small)
     print(f"small.txt: {len(small):,} of {len(cases):,} cases, seed {options.seed}", flush=True)
     cases = planned(assay, python, natural)
@@ -152,9 +154,6 @@ def write_lists(options: argparse.Namespace) -> None:
     print(f"natural10m.txt: {len(fitting):,} of these")
     shuffled = 'xz -dc "$1" | shuf -n 8000 --random-source=<(yes 7)'
     drawn = subprocess.check_output(["bash", "-c", shuffled, "shuf", NATURAL], text=True).splitlines()
-    many = random.Random(options.seed).sample(lines_of(NATURAL), 60_000)
-    mid = [text for text, elements, _ in planned(assay, python, many) if elements in MIDDLING]
-    print(f"mid.txt: {len(mid):,} of 60,000 lines, seed {options.seed}")
     lists = {
         "small": small, "natural": natural, "natural10m": fitting, "natural8000": drawn, "mid": mid,
         "big": big, "giant": giant,

@@ -11,6 +11,7 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 
+from assay.apis import statistics  # noqa: E402
 from assay.registry import REGISTRY, load_all  # noqa: E402
 
 load_all()
@@ -62,6 +63,21 @@ def test_least_squares_by_another_driver():
 def test_copysign_of_what_has_no_sign():
     x = torch.tensor([True, False])
     assert reference("paddle.copysign")(x, torch.tensor([True, True])).tolist() == [True, False]
+
+
+def test_rows_of_a_histogram_are_counted_in_blocks():
+    """Against PyTorch's function, which has no kernel for GPUs. Values lie on edges and outside of them."""
+    statistics.ROWS = 7
+    generator = torch.Generator().manual_seed(0)
+    values = torch.randint(-1, 12, (5, 10, 2), generator=generator).double()
+    weights = torch.rand(5, 10, generator=generator, dtype=torch.float64)
+    edges = tuple(torch.tensor(edge, dtype=torch.float64) for edge in ([0, 1, 2.5, 10], [1, 4, 5]))
+    for bins, ranges in ((4, None), ([2, 3], [0.0, 10.0, 1.0, 9.0]), (edges, None)):
+        for weight, density in ((None, False), (weights, False), (weights, True)):
+            counts, found = reference("paddle.histogramdd")(values, bins, ranges, density, weight)
+            wanted = torch.histogramdd(values, bins, range=ranges, weight=weight, density=density)
+            torch.testing.assert_close(counts, wanted.hist)
+            assert all(map(torch.equal, found, wanted.bin_edges))
 
 
 if __name__ == "__main__":
