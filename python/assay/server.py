@@ -57,6 +57,7 @@ class Server:
         self.shown = 0.0  # time of the last sign of life
         self.own: set[int] = set()  # child processes that the import has started
         self.sweep_due = False  # a lane has ended since the last sweep, or that sweep killed processes
+        self.ending = False  # the supervisor has asked to end, or has ended
         self.swept = 0.0  # time of the last sweep
         self.left: list[str] = []  # commands that the last sweep found
         for end in (self.wake_read, self.wake_write, READY_FD):
@@ -66,14 +67,14 @@ class Server:
         """Serves slots until SIGTERM. The kernel sends that also when the supervisor, our parent, ends."""
         adopt()
         self.own = set(children().get(os.getpid(), {}))
-        signal.signal(signal.SIGTERM, self._end)
+        signal.signal(signal.SIGTERM, self._asked_to_end)
         # The kernel sends SIGHUP if the supervisor ends while this server is stopped.
-        signal.signal(signal.SIGHUP, self._end)
+        signal.signal(signal.SIGHUP, self._asked_to_end)
         signal.set_wakeup_fd(self.wake_write)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self.selector.register(self.listener, selectors.EVENT_READ)
         self.selector.register(self.wake_read, selectors.EVENT_READ)
-        while True:
+        while not self.ending:
             self._show_life()
             for key, _ in self.selector.select(LOOK_AGAIN if self.spares.missing() else PULSE):
                 if key.fileobj is self.listener:
@@ -90,6 +91,11 @@ class Server:
             self._sweep()
             if (made := self.spares.make()) is not None:
                 self.selector.register(made.end, selectors.EVENT_READ, "spare")
+        self._end()
+
+    def _asked_to_end(self, *_: Any) -> None:
+        # The loop ends itself: an interrupted sweep would not report what it has killed.
+        self.ending = True
 
     def _show_life(self) -> None:
         if time.monotonic() - self.shown < PULSE:
@@ -98,11 +104,11 @@ class Server:
         try:
             os.write(READY_FD, b"\n")
         except BrokenPipeError:
-            self._end()  # the supervisor has ended
+            self.ending = True  # the supervisor has ended
         except OSError:
             pass  # the supervisor is busy, and the pipe is full
 
-    def _end(self, *_: Any) -> None:
+    def _end(self) -> None:
         # What lanes have started becomes our child when they have ended.
         until = time.monotonic() + END_LIMIT
         lanes = {*self.lanes, *self.spares.waiting}

@@ -110,3 +110,39 @@ def test_a_forked_lane_has_nothing_left_to_import(root):
         [sys.executable, "-c", LANE_AFTER_THE_FORK], env=environment, capture_output=True, text=True
     )
     assert (found.returncode, found.stdout.split()) == (0, []), found.stderr
+
+
+STOPPED_DURING_A_SWEEP = """
+import os, signal, subprocess
+from assay import server
+kill_others = server.kill_others
+def interrupted(known):
+    killed = kill_others(known)
+    if killed:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return killed
+server.kill_others = interrupted
+class Leaving(server.Server):
+    def _show_life(self):
+        if not self.sweep_due:
+            subprocess.Popen(["sleep", "300"])
+            self.sweep_due = True
+Leaving(None, None).serve()
+"""
+
+
+def test_a_server_stopped_during_a_sweep_reports_what_it_killed(root):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind("")
+        listener.listen()
+        reading, writing = os.pipe()
+        command = f'exec {sys.executable} -c "$0" 3<&{listener.fileno()} 4>&{writing}'
+        server = subprocess.Popen(
+            ["bash", "-c", command, STOPPED_DURING_A_SWEEP],
+            pass_fds=(listener.fileno(), writing),
+            env={**os.environ, "PYTHONPATH": str(root / "python")},
+        )
+        os.close(writing)
+        with os.fdopen(reading) as voice:
+            assert json.loads(voice.read()) == {"left": ["sleep"]}
+        assert server.wait() == 0
