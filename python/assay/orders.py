@@ -54,6 +54,19 @@ def first_equal(rows: Any, found: Any) -> Any:
     return same.argmax(-1)
 
 
+def in_order(values: Any, index: Any, axis: int, descending: bool) -> tuple[Any, Any]:
+    """Values and indices of a selection that may have any order along an axis, ordered by value. Gradients
+    go through this."""
+    if not values.ndim:
+        return values, index
+    keys = values.detach()
+    if "float16" in str(keys.dtype):
+        keys = keys.float() if hasattr(keys, "float") else keys.astype("float32")
+    order = keys.argsort(axis, descending)
+    take = "take_along_axis" if hasattr(values, "take_along_axis") else "take_along_dim"
+    return getattr(values, take)(order, axis), getattr(index, take)(order, axis)
+
+
 def shown(
     x: Any,
     axis: int | None,

@@ -219,6 +219,7 @@ CASES = {
     # What is not promised is consistent.
     "paddle.sort(Tensor([40, 9],'float32'))": then(nan_lost),
     "paddle.topk(Tensor([40, 9],'float32'), 3)": index_of_another,
+    "paddle.Tensor.topk(Tensor([40, 9],'float32'), 3, sorted=False)": index_of_another,
     "paddle.remainder(Tensor([400],'float32'), Tensor([400],'float32'))": by_quotient,
     # Random draws.
     "paddle.rand(list[600])": then(lambda y: paddle.floor(y * 4096) / 4096),

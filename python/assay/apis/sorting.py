@@ -91,8 +91,12 @@ _extreme_index("argmax")
 _extreme_index("argmin")
 
 
-def _topk(found, x, axis, largest):
-    return _consistent(tuple(found), x, axis, descending=largest)
+def _topk(found, given):
+    """With sorted=False, the order is not specified."""
+    axis, descending = _along(given), bool(given.get("largest", True))
+    if not given.get("sorted", True):
+        found = orders.in_order(*found, axis, descending)
+    return _consistent(tuple(found), given["x"], axis, descending=descending)
 
 
 @api(
@@ -100,11 +104,12 @@ def _topk(found, x, axis, largest):
     x=LAST,
     k=integers(1, lambda x, axis=None: extent(x, axis) + 1),
     traits=CONSISTENT,
-    shown=lambda found, given: _topk(found, given["x"], _along(given), given.get("largest", True)),
+    shown=_topk,
 )
 def topk(x, k, axis=None, largest=True, sorted=True, name=None, *, out=None):
     axis = -1 if axis is None else axis
-    return _topk(torch.topk(x, as_int(k), axis, largest, sorted=True), x, axis, largest)
+    found = torch.topk(x, as_int(k), axis, largest, sorted=True)
+    return _topk(found, {"x": x, "axis": axis, "largest": largest})
 
 
 # With stable=True the order of equal elements is specified.
