@@ -52,16 +52,20 @@ PLANTED = """
 import torch
 import torch.nn.functional as functional
 
-right = functional.softmax
+right = torch.softmax
 
-def softmax(*args, **kwargs):  # one part in 10,000 too large
-    return right(*args, **kwargs) * (1 + 1e-4)
+def softmax(input, dim, dtype=None):  # too large by one part in 10,000, in half precision by 1%
+    return right(input, dim, dtype=dtype) * (1.01 if input.dtype == torch.half else 1.0001)
 
 softmax.__module__ = "torch.nn.functional"
-functional.softmax = softmax
+torch.softmax = functional.softmax = softmax
 torch.overrides.get_testing_overrides.cache_clear()
 torch.overrides.get_testing_overrides()[softmax] = lambda: None
 """
+WRONG_SOFTMAX = """\
+torch.nn.functional.softmax(Tensor([4, 10], "float32"), 1)
+torch.softmax(Tensor([8, 100], "float16"), 1)
+""".splitlines()
 
 
 REGIONS = """
@@ -218,9 +222,8 @@ def test_a_wrong_function_is_found(api, tmp_path):
     (overlay / "faulty.py").write_text(PLANTED)
     settings = 'version = 1\n[lanes.faulty]\nframework = "torch"\nmodules = ["faulty"]\n'
     (tmp_path / "assay.toml").write_text(settings + f'environment = ["PYTHONPATH={overlay}"]\n')
-    softmax = 'torch.nn.functional.softmax(Tensor([4, 10], "float32"), 1)'
-    said, listed = api([PASSING[0], softmax], lane="faulty", code=1)
-    assert listed("mismatch").startswith("torch.nn.functional.softmax"), said
+    said, listed = api([PASSING[0], *WRONG_SOFTMAX], lane="faulty", code=1)
+    assert sorted(listed("mismatch").splitlines()) == WRONG_SOFTMAX, said
     assert listed("pass").startswith("torch.add")
 
 

@@ -17,6 +17,8 @@ PLAIN = {"near_one": 0.0}  # small results have full relative precision
 SLOPES = {"near_one": 0.0, "near_one_back": 2.0}  # … but not their gradients, such as 1 - tanh²
 # Accurate to an ulp of 1, and to some ulps of 1 in gradients, such as silu's 1 + x (1 - s).
 CAREFUL = {"near_one": 1.0, "near_one_back": 2.0}
+# Of a softmax. Paddle lets no share be less than e^-64 of the largest one.
+SHARES = {"sums": True, "in_float32": True, "near_one": 2.0**-20, "near_one_back": 2.0}
 # The usual values are integers, which avoid the knees.
 BEYOND = edges("x", without="exact")
 
@@ -80,18 +82,23 @@ def peaked(this, axis=-1):
     return uniform(-reach, reach)
 
 
-@api(*spread("softmax", FUNCTIONAL, FUNCTIONAL_IN_PLACE), x=peaked, axis=LAST)
+@api(*spread("softmax", FUNCTIONAL, FUNCTIONAL_IN_PLACE), x=peaked, axis=LAST, traits=SHARES)
 def softmax(x, axis=-1, dtype=None, name=None, *, out=None):
     return in_dtype(torch.softmax, x, axis, dtype)
 
 
-@api("paddle.Tensor.softmax", input=WIDE)
-def tensor_softmax(input, dim=None, dtype=None, *, out=None):
-    """The method has PyTorch's signature and PyTorch's default axis."""
+@api(
+    *("paddle.Tensor.softmax", "paddle.softmax", "paddle.special.softmax"),
+    "paddle.compat.nn.functional.softmax",
+    input=WIDE,
+    traits=SHARES,
+)
+def softmax_of_pytorch(input, dim=None, dtype=None, *, out=None):
+    """PyTorch's signature, with its default axis."""
     return in_dtype(torch.softmax, input, int(input.ndim not in (0, 1, 3)) if dim is None else dim, dtype)
 
 
-@api("paddle.nn.functional.log_softmax", x=WIDE, axis=LAST)
+@api("paddle.nn.functional.log_softmax", x=WIDE, axis=LAST, traits={"sums": True})
 def log_softmax(x, axis=-1, dtype=None, name=None):
     return in_dtype(torch.log_softmax, x, axis, dtype)
 

@@ -1,6 +1,6 @@
 """paddle.compat: PyTorch's functions with PyTorch's parameters."""
 
-from assay.arguments import as_dtype, as_int, as_ints
+from assay.arguments import as_int, as_ints
 from assay.reference import torch
 from assay.regimes import MOVES, SORTS
 from assay.registry import api
@@ -73,14 +73,6 @@ _median("nanmedian")
 @api("paddle.compat.nn.functional.pad", traits=MOVES | {"moves": False})
 def pad(input, pad, mode="constant", value=0.0):
     return torch.nn.functional.pad(input, as_ints(pad), mode, value if mode == "constant" else None)
-
-
-@api("paddle.compat.nn.functional.softmax", "paddle.softmax", "paddle.special.softmax", input=integers(-4, 5))
-def softmax(input, dim=None, dtype=None, *, out=None):
-    """Without an axis: the first axis for 0, 1 or 3 axes, else the second."""
-    if dim is None:
-        dim = 0 if input.ndim in (0, 1, 3) else 1
-    return torch.softmax(input, dim, dtype=as_dtype(dtype))
 
 
 @api("paddle.compat.nn.functional.linear", traits={"near_one": 0.0})

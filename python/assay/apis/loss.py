@@ -130,7 +130,7 @@ def log_loss(input, label, epsilon=0.0001, name=None):
     input=uniform(-3, 0),
     label=lambda log_target=False: uniform(-2, 0) if log_target else SHARE,
     accommodates=NOT_BY_LABEL,
-    traits=BY_ELEMENT,
+    traits=BY_ELEMENT | {"near_one": 0.5, "near_one_back": 1.0},  # log(label) - input cancels
 )
 def kl_div(input, label, reduction="mean", log_target=False, name=None):
     label = label.detach()

@@ -162,7 +162,11 @@ known(
 
 
 def _times(value: float = 1) -> str:
-    return "value * tensor1 overflows before it is divided" if abs(value) > 1 else ""
+    return "a factor times a tensor may overflow before the result is small again" if abs(value) > 1 else ""
+
+
+def _quotient(x: Any, rounding_mode: Any = None) -> str:
+    return "a rounded quotient may be the next whole number" if rounding_mode and x.dtype in HALF else ""
 
 
 known(
@@ -175,6 +179,13 @@ known(
     undefined={"infinity": "the mean of infinities is NaN where it is computed along with the variance"},
 )
 known("addcdiv addcdiv_", undefined={"wide": _times}, tensor2=positive(0.5, 1.5))
+known(
+    "vander",
+    undefined={"exact": lambda x, N=None: "high powers overflow" if (N or x.shape[-1]) > 32 else ""},
+)
+known("addcmul addcmul_", undefined={"wide": _times})
+known("index_add index_add_", undefined={"wide": lambda alpha=1: _times(alpha)})
+known("div div_ divide divide_", undefined=dict.fromkeys(("nan", "infinity"), _quotient))
 # A gradient adds up pairs of classes, which shapes do not show.
 known("multilabel_margin_loss", traits={"chained": True})
 known(
@@ -184,7 +195,7 @@ known(
 known("gaussian_nll_loss", traits={"scale_back": 4.0})  # float16 adds up subnormal numbers
 known(
     " ".join(f"{scaled}modified_bessel_k{order}" for scaled in ("", "scaled_") for order in (0, 1)),
-    traits={"near_one": 2.0, "near_one_back": 2.0},  # a logarithm and a series cancel
+    traits={"near_one": 3.0, "near_one_back": 3.0},  # a logarithm and a series cancel
 )
 
 
@@ -195,7 +206,10 @@ def _number(weight: Any) -> str:
 
 
 # A complex weight is rounded, and its products cancel.
-known("lerp lerp_", traits={"near_one_back": 1.0}, undefined={"exact": _number})
+known("lerp lerp_", traits={"near_one": 0.5, "near_one_back": 1.0}, undefined={"exact": _number})
+# An exponential times a polynomial; the logarithm of a sum near 1; a polynomial that log(x) is added to.
+known("erfcx logaddexp2 bessel_y0 bessel_y1", traits={"near_one": 1.0, "near_one_back": 1.0})
+known("lgamma lgamma_ log_ndtr mvlgamma mvlgamma_", traits={"near_one_back": 2.0})
 
 # -- values --
 
