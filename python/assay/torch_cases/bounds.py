@@ -209,6 +209,8 @@ def _number(weight: Any) -> str:
 known("lerp lerp_", traits={"near_one": 0.5, "near_one_back": 1.0}, undefined={"exact": _number})
 # An exponential times a polynomial; the logarithm of a sum near 1; a polynomial that log(x) is added to.
 known("erfcx logaddexp2 bessel_y0 bessel_y1", traits={"near_one": 1.0, "near_one_back": 1.0})
+# A gradient adds up where windows overlap, and terms cancel.
+known("as_strided as_strided_copy unfold unfold_copy", traits={"near_one_back": 0.25})
 known("lgamma lgamma_ log_ndtr mvlgamma mvlgamma_", traits={"near_one_back": 2.0})
 
 # -- values --
