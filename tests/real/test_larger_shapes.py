@@ -1,0 +1,27 @@
+"""PyTorch against itself on thousands of elements: rounding that was once called a fault."""
+
+import pytest
+from engine import run
+
+CASES = (
+    'torch.softmax(Tensor([2, 3, 4096], "float32"), -1)',
+    'torch.nn.functional.log_softmax(Tensor([40000], "float32"), -1)',
+    'torch.nn.functional.kl_div(Tensor([5000, 7], "float32"), Tensor([5000, 7], "float32"))',
+    'torch.lerp(Tensor([37, 1031], "float32"), Tensor([37, 1031], "float32"), 0.4, '
+    'out=Tensor([37, 1031], "float32"))',
+    'torch.logaddexp2(Tensor([37, 1031], "float32"), Tensor([37, 1031], "float32"))',
+    'torch.special.erfcx(Tensor([3001], "float32"))',
+    'torch.Tensor.mvlgamma_(Tensor([37, 1031], "float32"), 1)',
+    'torch.Tensor.addcmul_(Tensor([37, 1031], "float32"), Tensor([37, 1031], "float32"), '
+    'Tensor([37, 1031], "float32"), value=3.14)',
+    'torch.div(Tensor([3, 41, 257], "bfloat16"), Tensor([3, 41, 257], "bfloat16"), rounding_mode="trunc")',
+    'torch.as_strided_copy(Tensor([16], "bfloat16"), tuple(2, 2, 2, 2), tuple(1, 1, 1, 1), storage_offset=0)',
+)
+
+
+@pytest.mark.parametrize("seed", ["0", "1", "8"])
+def test_rounding_in_long_tensors_is_no_fault(tmp_path, seed):
+    corpus = tmp_path / "cases.txt"
+    corpus.write_text("\n".join(CASES) + "\n")
+    flags = ("--test-lane=torch", "--reference-lane=torch", f"--random_seed={seed}")
+    assert run(tmp_path, corpus, *flags) == dict.fromkeys(CASES, "pass")
