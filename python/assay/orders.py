@@ -15,11 +15,16 @@ except ModuleNotFoundError:  # the tables load without frameworks; nothing is ca
     np: Any = None
 
 
+def _widened(tensor: Any) -> Any:
+    """A tensor of either framework; half precision as float32."""
+    if "float16" not in str(tensor.dtype):
+        return tensor
+    return tensor.float() if hasattr(tensor, "float") else tensor.astype("float32")
+
+
 def array_of(tensor: Any) -> Any:
     """A tensor of either framework as an array; half precision as float32."""
-    if "float16" in str(tensor.dtype):
-        tensor = tensor.float() if hasattr(tensor, "float") else tensor.astype("float32")
-    return np.asarray(tensor.detach().cpu().numpy())
+    return np.asarray(_widened(tensor).detach().cpu().numpy())
 
 
 def special(x: Any) -> Any:
@@ -55,14 +60,10 @@ def first_equal(rows: Any, found: Any) -> Any:
 
 
 def in_order(values: Any, index: Any, axis: int, descending: bool) -> tuple[Any, Any]:
-    """Values and indices of a selection that may have any order along an axis, ordered by value. Gradients
-    go through this."""
+    """Values and indices of a selection, sorted by value along an axis. The values keep their gradient."""
     if not values.ndim:
         return values, index
-    keys = values.detach()
-    if "float16" in str(keys.dtype):
-        keys = keys.float() if hasattr(keys, "float") else keys.astype("float32")
-    order = keys.argsort(axis, descending)
+    order = _widened(values.detach()).argsort(axis, descending)
     take = "take_along_axis" if hasattr(values, "take_along_axis") else "take_along_dim"
     return getattr(values, take)(order, axis), getattr(index, take)(order, axis)
 

@@ -234,8 +234,9 @@ class Bar {
     return true;
   }
 
-  // True if the reference is the rounded truth everywhere. Of sums of exponentials this says
-  // nothing: the reference may have been computed in float64 and then rounded.
+  // True if the reference is the rounded truth everywhere, which shows that a result is rounded
+  // once. It does not for functions of exponentials, which have a floor in ulps of 1: references of
+  // PyTorch's own functions are computed in float64 and then rounded, whatever the function rounds.
   bool rounds_once() const {
     if (is_finest() || input_.unit_floor > 0) return false;
     for (std::uint64_t i = 0; i < input_.truth.size(); ++i) {

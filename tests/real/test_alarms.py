@@ -67,7 +67,7 @@ def test_what_was_once_a_false_alarm_is_none(tmp_path):
         'paddle.nn.functional.flashmask_attention(Tensor([1, 8, 2, 4], "float16"), '
         'Tensor([1, 8, 2, 4], "float16"), Tensor([1, 8, 2, 4], "float16"), '
         'startend_row_indices=Tensor([1, 1, 8, 1], "int32"), causal=True)': "no_kernel",
-        # In which order, is not promised.
+        # The order of the results is not promised.
         'paddle.topk(Tensor([6, 50], "float32"), 5, sorted=False)': "pass",
         'paddle.topk(Tensor([9, 40], "int64"), 5, 0, False, False)': "pass",
         'paddle.Tensor.topk(Tensor([6, 5000], "float32"), 1000, -1, True, False)': "pass",

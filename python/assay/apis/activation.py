@@ -17,7 +17,7 @@ PLAIN = {"near_one": 0.0}  # small results have full relative precision
 SLOPES = {"near_one": 0.0, "near_one_back": 2.0}  # … but not their gradients, such as 1 - tanh²
 # Accurate to an ulp of 1, and to some ulps of 1 in gradients, such as silu's 1 + x (1 - s).
 CAREFUL = {"near_one": 1.0, "near_one_back": 2.0}
-# Of a softmax. Paddle lets no share be less than e^-64 of the largest one.
+# A softmax adds up a row. `near_one` excuses Paddle's least share, e^-64 of the largest one.
 SHARES = {"sums": True, "in_float32": True, "near_one": 2.0**-20, "near_one_back": 2.0}
 # The usual values are integers, which avoid the knees.
 BEYOND = edges("x", without="exact")

@@ -179,12 +179,12 @@ known(
     undefined={"infinity": "the mean of infinities is NaN where it is computed along with the variance"},
 )
 known("addcdiv addcdiv_", undefined={"wide": _times}, tensor2=positive(0.5, 1.5))
+known("addcmul addcmul_", undefined={"wide": _times})
+known("index_add index_add_", undefined={"wide": lambda alpha=1: _times(alpha)})
 known(
     "vander",
     undefined={"exact": lambda x, N=None: "high powers overflow" if (N or x.shape[-1]) > 32 else ""},
 )
-known("addcmul addcmul_", undefined={"wide": _times})
-known("index_add index_add_", undefined={"wide": lambda alpha=1: _times(alpha)})
 known("div div_ divide divide_", undefined=dict.fromkeys(("nan", "infinity"), _quotient))
 # A gradient adds up pairs of classes, which shapes do not show.
 known("multilabel_margin_loss", traits={"chained": True})
@@ -211,6 +211,7 @@ known("lerp lerp_", traits={"near_one": 0.5, "near_one_back": 1.0}, undefined={"
 known("erfcx logaddexp2 bessel_y0 bessel_y1", traits={"near_one": 1.0, "near_one_back": 1.0})
 # A gradient adds up where windows overlap, and terms cancel.
 known("as_strided as_strided_copy unfold unfold_copy", traits={"near_one_back": 0.25})
+# A slope is a difference of reciprocals and a logarithm, or a quotient of small numbers.
 known("lgamma lgamma_ log_ndtr mvlgamma mvlgamma_", traits={"near_one_back": 2.0})
 
 # -- values --
