@@ -199,6 +199,9 @@ BLOCK = FEWEST_OF_A_LONG_SUM
 SPECTRAL = 4.0
 # The floor of floating-point results of integers, in ulps of the largest element and of 1.
 WHOLE = 64.0
+# The least floor in ulps of 1 where the reference is computed in float64 and then rounded. Without a floor,
+# that would show that a result is rounded once (rounds_once in measure/bar.cc).
+ROUNDED = 2.0**-20
 # A number of terms below one means that conditioning does not widen the bar (measure/bar.cc).
 DIRECT = 0.0
 
@@ -509,6 +512,8 @@ def bar_of(
     near_one = traits.near_one
     if (upstream or inputs.complex) and traits.near_one_back is not None:
         near_one = traits.near_one_back
+    if entry.own and regime == "exact":
+        near_one = max(near_one, ROUNDED)
     return terms, scale, (upstream or 1.0) * near_one
 
 

@@ -370,6 +370,7 @@ def main() -> int:
         import_lane()
         facts = describe(framework)
         facts |= {"build": build_identity.build(framework), "machine": build_identity.machine()}
+        facts["uncompiled"] = uncompiled(sys.modules.get(name))
     except BaseException as error:
         if options.keep is None:
             answer(error=f"{type(error).__name__}: {error}")
@@ -404,6 +405,13 @@ def describe(framework: Any) -> dict[str, Any]:
         "notes": framework.notes() if hasattr(framework, "notes") else {},
         "gradients": getattr(framework, "has_gradients", True),
     }
+
+
+def uncompiled(package: Any) -> str:
+    """The folder of a package for which Python finds no bytecode and has written none, so that each import
+    compiles it; "" if there is bytecode."""
+    cached = getattr(getattr(package, "__spec__", None), "cached", None)
+    return "" if cached is None or os.path.exists(cached) else os.path.dirname(package.__file__)
 
 
 def answer(**fields: Any) -> None:

@@ -71,6 +71,13 @@ const Result<ServerInfo>& Frameworks::examine(FrameworkConfig config, bool neede
   if (info) {
     show(stdout, "ok       {} {} in {} (Python {}), {} APIs known\n", info->framework,
          info->version, config.python, info->python, info->apis);
+    if (!info->uncompiled.empty()) {
+      show(
+          stdout,
+          "note     {} has no bytecode, so each start compiles it; do that once: `{} -m compileall "
+          "-q {}`\n",
+          config.name, config.python, info->uncompiled);
+    }
     return info;
   }
   std::string why = info.error().message;

@@ -28,7 +28,7 @@ constexpr int kKilled = SIGKILL;
 constexpr int kExitOne = 1 << 8;
 constexpr const char* kHello =
     R"({"v":1,"framework":"fake","version":"1","python":"3","build":"b","machine":"m","apis":1,)"
-    R"("devices":["cpu"],"executions":["eager"],"notes":{},"gradients":true})"
+    R"("devices":["cpu"],"executions":["eager"],"notes":{},"gradients":true,"uncompiled":""})"
     "\n";
 
 wire::Bytes from_slot(flatbuffers::FlatBufferBuilder& builder, wire::FromSlotBody kind,

@@ -15,6 +15,14 @@ CASES = (
     'torch.Tensor.addcmul_(Tensor([37, 1031], "float32"), Tensor([37, 1031], "float32"), '
     'Tensor([37, 1031], "float32"), value=3.14)',
     'torch.div(Tensor([3, 41, 257], "bfloat16"), Tensor([3, 41, 257], "bfloat16"), rounding_mode="trunc")',
+    'torch.cov(Tensor([3001], "float32"))',
+    'torch.linalg.vector_norm(Tensor([3001], "float32"), ord=6)',
+    'torch.dist(Tensor([3, 41, 257], "float32"), Tensor([3, 41, 257], "float32"), 4)',
+    'torch.digamma(Tensor([3, 41, 257], "float32"))',
+    'torch.Tensor.tan_(Tensor([37, 1031], "complex64"))',
+    'torch.special.scaled_modified_bessel_k0(Tensor([3, 41, 257], "float32"))',
+    'torch.prod(Tensor([3, 41, 257], "complex64"))',
+    'torch.nn.functional.multilabel_margin_loss(Tensor([3001], "float32"), Tensor([3001], "int64"))',
     'torch.as_strided_copy(Tensor([16], "bfloat16"), tuple(2, 2, 2, 2), tuple(1, 1, 1, 1), storage_offset=0)',
 )
 

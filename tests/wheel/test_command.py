@@ -39,10 +39,10 @@ def doctor(tmp_path):
         shutil.copy(file, tmp_path / folder)
     environment = dict(os.environ, PYTHONPATH=str(tmp_path / "python"))
 
-    def call(python, *flags):
+    def call(python, *flags, **more):
         return subprocess.run(
             [python, "-m", "assay", "doctor", *flags],
-            env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=300,
+            env=environment | more, cwd=tmp_path, capture_output=True, text=True, timeout=300,
         )  # fmt: skip
 
     return call
@@ -65,6 +65,18 @@ def test_doctor_does_not_ask_for_paddle_beside_pytorch(doctor):
     assert re.search(r"^note     paddle .* cannot be imported", alone.stdout, re.MULTILINE), alone.stdout
     named = doctor(python, f"--paddle_python={python}")
     assert named.returncode == 1 and "missing  paddle" in named.stdout, named.stdout
+
+
+def test_doctor_says_that_each_start_compiles_pytorch(doctor, tmp_path):
+    """Where Python finds no bytecode and writes none."""
+    python = ROOT / ".venv" / "torch" / "bin" / "python"
+    none = {"PYTHONPYCACHEPREFIX": str(tmp_path / "none"), "PYTHONDONTWRITEBYTECODE": "1"}
+    slow = doctor(python, **none)
+    said = rf"^note     torch has no bytecode.* `{python} -m compileall -q (\S+/torch)`$"
+    found = re.search(said, slow.stdout, re.MULTILINE)
+    assert found and slow.returncode == 0, slow.stdout
+    assert pathlib.Path(found[1], "__init__.py").is_file()
+    assert "bytecode" not in doctor(python).stdout
 
 
 def shown_words():

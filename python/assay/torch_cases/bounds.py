@@ -19,7 +19,9 @@ known("byte char short int long", undefined=_CONVERTED)
 _TIES = dict.fromkeys(
     ("infinity", "bulk", "exact"), "which of several equal elements is selected is not specified"
 )
-known("median nanmedian", undefined=_TIES)
+_NANS = "which of several NaN is selected is not specified"
+known("median", undefined=_TIES | {"nan": lambda dim=None: "" if dim is None else _NANS})
+known("nanmedian", undefined=_TIES)
 for _rank in (1, 2, 3):
     known(
         f"max_pool{_rank}d_with_indices adaptive_max_pool{_rank}d_with_indices",
@@ -195,7 +197,7 @@ known(
 known("gaussian_nll_loss", traits={"scale_back": 4.0})  # float16 adds up subnormal numbers
 known(
     " ".join(f"{scaled}modified_bessel_k{order}" for scaled in ("", "scaled_") for order in (0, 1)),
-    traits={"near_one": 3.0, "near_one_back": 3.0},  # a logarithm and a series cancel
+    traits={"near_one": 6.0, "near_one_back": 6.0},  # a logarithm and a series cancel
 )
 
 
@@ -208,11 +210,41 @@ def _number(weight: Any) -> str:
 # A complex weight is rounded, and its products cancel.
 known("lerp lerp_", traits={"near_one": 0.5, "near_one_back": 1.0}, undefined={"exact": _number})
 # An exponential times a polynomial; the logarithm of a sum near 1; a polynomial that log(x) is added to.
-known("erfcx logaddexp2 bessel_y0 bessel_y1", traits={"near_one": 1.0, "near_one_back": 1.0})
+known(
+    "erfcx logaddexp logaddexp2 bessel_y0 bessel_y1 modified_bessel_i1",
+    traits={"near_one": 1.0, "near_one_back": 1.0},
+)
+# Reciprocals are added to a series, one after the other.
+known("digamma digamma_", traits={"near_one": 5.0, "terms": 4.0})
+known("polygamma polygamma_", traits={"near_one": 6.0})
 # A gradient adds up where windows overlap, and terms cancel.
 known("as_strided as_strided_copy unfold unfold_copy", traits={"near_one_back": 0.25})
 # A slope is a difference of reciprocals and a logarithm, or a quotient of small numbers.
-known("lgamma lgamma_ log_ndtr mvlgamma mvlgamma_", traits={"near_one_back": 2.0})
+known("lgamma lgamma_ mvlgamma mvlgamma_", traits={"near_one_back": 2.0})
+known("log_ndtr ndtri", traits={"near_one_back": 6.0})
+known("tan tan_", traits={"near_one_back": 1.0})
+# Quotients by squares, which half precision rounds; some are subnormal.
+known("atan2 atan2_ arctan2 arctan2_ hypot hypot_", traits={"near_one_back": 2.0**-10})
+
+
+def _of_steps(x: Any, axis: int = 0) -> float:
+    """A GPU rounds running products of half precision after each step."""
+    return max(1.0, (x.shape[axis] if x.shape else 1) ** 0.5 / 2) if x.dtype in HALF else 1.0
+
+
+def _overflows(x: Any) -> str:
+    """Every ninth real factor is zero, but only every 81st complex one. A GPU multiplies blocks."""
+    overflows = x.size > 32 and (x.dtype in COMPLEX or x.dtype == "float16")
+    return "products overflow before a zero follows" if overflows else ""
+
+
+known(
+    "cumprod cumprod_", traits={"scale": _of_steps, "scale_back": _of_steps}, undefined={"exact": _overflows}
+)
+known("prod", undefined={"exact": _overflows})
+# A GPU adds numbers of half precision in memory, one after the other.
+known("index_add index_add_", traits={"scale": lambda x: 4.0 if x.dtype in HALF else 1.0})
+known("cond", traits={"scale_back": 16.0})  # products of singular vectors
 
 # -- values --
 
