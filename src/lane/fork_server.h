@@ -63,8 +63,8 @@ struct ServerInfo {
   // Notes for the user about an execution in this build, by its name.
   std::map<std::string, std::string> notes;
   bool gradients = true;  // whether the framework differentiates
-  std::string
-      uncompiled;  // the framework's folder if each import compiles it, for want of bytecode
+  // The framework's folder if each import compiles it, because Python may not write bytecode.
+  std::string uncompiled;
 };
 
 class ForkServer {

@@ -221,19 +221,22 @@ known("polygamma polygamma_", traits={"near_one": 6.0})
 known("as_strided as_strided_copy unfold unfold_copy", traits={"near_one_back": 0.25})
 # A slope is a difference of reciprocals and a logarithm, or a quotient of small numbers.
 known("lgamma lgamma_ mvlgamma mvlgamma_", traits={"near_one_back": 2.0})
-known("log_ndtr ndtri", traits={"near_one_back": 6.0})
+known("log_ndtr", traits={"near_one_back": 6.0})
+known("ndtri", traits={"terms_back": 4.0, "scale_back": 4.0})  # a slope is the exponential of a square
 known("tan tan_", traits={"near_one_back": 1.0})
 # Quotients by squares, which half precision rounds; some are subnormal.
 known("atan2 atan2_ arctan2 arctan2_ hypot hypot_", traits={"near_one_back": 2.0**-10})
 
 
 def _of_steps(x: Any, axis: int = 0) -> float:
-    """A GPU rounds running products of half precision after each step."""
+    """The floor in ulps of the largest element: a GPU rounds running products of half precision after each
+    step."""
     return max(1.0, (x.shape[axis] if x.shape else 1) ** 0.5 / 2) if x.dtype in HALF else 1.0
 
 
 def _overflows(x: Any) -> str:
-    """Every ninth real factor is zero, but only every 81st complex one. A GPU multiplies blocks."""
+    """Every ninth real factor is zero, but only every 81st complex one. A GPU also multiplies blocks that the
+    result would skip after a zero."""
     overflows = x.size > 32 and (x.dtype in COMPLEX or x.dtype == "float16")
     return "products overflow before a zero follows" if overflows else ""
 
