@@ -2,17 +2,18 @@
 
 It runs no operation and touches no device, because a process that has done so cannot be forked safely.
 
-Descriptors from the supervisor (or from a run, if a kept interpreter forked the server: assay.kept):
+Descriptors from the supervisor (or from a run, if a kept interpreter forked the server; see
+assay.warm_interpreter):
   3  a listening socket (SOCK_SEQPACKET); each slot has one connection
   4  a pipe for one line of JSON: what was imported, or the error. Then an empty line each second as a
      sign of life, and {"left": ["sleep"]} after the server has killed processes that cases left running
 
-A slot sends {"v": 1, "device": "cpu", "apart": false} with three descriptors: the lane's socket, arena and
-log. An "apart" lane runs outside of the run's own MPS (src/device/mps.h). The answer is
-{"v": 1, "pid": N, "apart": false} with a pidfd. Its "apart" is true only if the run has an MPS that the lane
-has left. When the lane ends, the server sends {"v": 1, "exited": N, "signal": S, "code": C, "max_rss_kb": M}.
-When a slot closes its connection, the server kills its lanes. A lane on a GPU may be forked ahead of its
-request (assay.spares).
+A slot sends {"v": 1, "device": "cpu", "outside_mps": false} with three descriptors: the lane's socket,
+arena and log. With "outside_mps" the lane runs outside of the run's own MPS (src/device/mps.h). The answer is
+{"v": 1, "pid": N, "outside_mps": false} with a pidfd. "outside_mps" is true only if the run has an MPS that
+the lane has left. When the lane ends, the server sends
+{"v": 1, "exited": N, "signal": S, "code": C, "max_rss_kb": M}. When a slot closes its connection, the server
+kills its lanes. A lane on a GPU may be forked ahead of its request (assay.spares).
 """
 
 import argparse
@@ -28,11 +29,11 @@ import time
 from typing import Any
 
 from assay import build_identity
-from assay.kept import wait_for_runs
 from assay.orphans import adopt, children, kill_others
 from assay.peers import VERSION, is_ours
 from assay.shared import FAULT_EXIT
 from assay.spares import MOST_FDS, Kind, Spares, is_taken, kind_of, wait_to_be_taken
+from assay.warm_interpreter import wait_for_runs
 
 LISTEN_FD, READY_FD = 3, 4
 # When memory runs out, the kernel kills lanes first, because other processes hold results.
@@ -154,8 +155,8 @@ class Server:
         for fd in fds:
             os.close(fd)
 
-    def _fork_lane(self, connection: Any, fds: list[int], device: str, apart: bool) -> None:
-        kind = kind_of(device, apart)
+    def _fork_lane(self, connection: Any, fds: list[int], device: str, outside_mps: bool) -> None:
+        kind = kind_of(device, outside_mps)
         pid = self.spares.take(kind, fds)
         if pid is None:
             try:
@@ -167,7 +168,7 @@ class Server:
                 self._become_lane(kind, fds)
         self.lanes[pid] = connection
         pidfd = os.pidfd_open(pid)
-        self._send(connection, {"v": VERSION, "pid": pid, "apart": kind.apart}, [pidfd])
+        self._send(connection, {"v": VERSION, "pid": pid, "outside_mps": kind.outside_mps}, [pidfd])
         os.close(pidfd)
 
     def _fork_spare(self, kind: Kind, ours: socket.socket, theirs: socket.socket) -> int:
@@ -256,7 +257,7 @@ class Server:
             from assay.spec import DtypeName, PlaceName, TensorSpec
             from assay.wire import Fields
 
-            if kind.apart:
+            if kind.outside_mps:
                 os.environ.pop("CUDA_MPS_PIPE_DIRECTORY", None)
             if fds is not None:
                 print_to(fds[2])
@@ -305,15 +306,15 @@ def print_to(log: int) -> None:
 
 
 def wanted_lane(data: bytes) -> tuple[str, bool] | None:
-    """The device of a request, and whether its lane is apart. None if the data are no valid request."""
+    """The device of a request, and whether its lane is outside the run's MPS. None for an invalid request."""
     try:
         request = json.loads(data)
     except (ValueError, RecursionError):
         return None
     if not isinstance(request, dict) or request.get("v") != VERSION:
         return None
-    device, apart = request.get("device"), request.get("apart")
-    return (device, apart) if isinstance(device, str) and isinstance(apart, bool) else None
+    device, outside_mps = request.get("device"), request.get("outside_mps")
+    return (device, outside_mps) if isinstance(device, str) and isinstance(outside_mps, bool) else None
 
 
 def next_ended() -> int | None:

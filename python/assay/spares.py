@@ -28,12 +28,12 @@ class Kind(NamedTuple):
     """Spares of one kind serve the same requests."""
 
     device: str
-    apart: bool  # outside the run's MPS
+    outside_mps: bool  # outside the run's MPS
 
 
-def kind_of(device: str, apart: bool) -> Kind:
-    """The kind of spare for a request. Without an MPS of the run, no lane is apart."""
-    return Kind(device, apart and OWN_MPS in os.environ)
+def kind_of(device: str, outside_mps: bool) -> Kind:
+    """The kind of spare for a request. Without an MPS of the run, no lane is outside of it."""
+    return Kind(device, outside_mps and OWN_MPS in os.environ)
 
 
 class Spare:
@@ -162,7 +162,7 @@ class Spares:
         """The process ids of spares in the run's MPS, for use after a fault has ended all its clients."""
         if OWN_MPS not in os.environ:
             return []
-        return [pid for pid, spare in self.waiting.items() if not spare.kind.apart]
+        return [pid for pid, spare in self.waiting.items() if not spare.kind.outside_mps]
 
 
 def is_taken(end: socket.socket) -> bool:

@@ -13,7 +13,7 @@
 
 #include "base/terminal.h"
 #include "cli/exit_code.h"
-#include "cli/words.h"
+#include "cli/flag_spelling.h"
 
 namespace assay {
 namespace {

@@ -258,7 +258,7 @@ void Session::watch_server(std::size_t index) {
   Server& server = servers_[index];
   server.end_watch.emplace(context_, server.process.pidfd());
   await_server_end(index);
-  server.voice_watch.emplace(context_, server.process.voice());
+  server.heartbeat_watch.emplace(context_, server.process.heartbeat_fd());
   listen_to_server(index);
 }
 
@@ -272,7 +272,7 @@ void Session::await_server_end(std::size_t index) {
 
 void Session::listen_to_server(std::size_t index) {
   Server& server = servers_[index];
-  server.voice_watch->async_wait(
+  server.heartbeat_watch->async_wait(
       Wait::wait_read, [this, index, number = server.number](const asio::error_code& error) {
         if (!error && servers_[index].number == number) server_spoke(index);
       });
@@ -280,14 +280,14 @@ void Session::listen_to_server(std::size_t index) {
 
 void Session::unwatch_server(Server& server) {
   ++server.number;
-  for (auto* watch : {&server.end_watch, &server.voice_watch}) {
+  for (auto* watch : {&server.end_watch, &server.heartbeat_watch}) {
     if (*watch) (void)(*watch)->release();
     watch->reset();
   }
 }
 
 void Session::server_spoke(std::size_t index) {
-  const auto heard = servers_[index].process.hear();
+  const auto heard = servers_[index].process.read_heartbeat();
   if (!heard) {
     core_.fail(heard.error());
     return act();

@@ -42,7 +42,7 @@ class Session {
   struct Server {
     ForkServer process;
     std::optional<asio::posix::stream_descriptor> end_watch;
-    std::optional<asio::posix::stream_descriptor> voice_watch;
+    std::optional<asio::posix::stream_descriptor> heartbeat_watch;
     // The number of processes watched so far. A handler of an earlier process may still run after
     // its watch was removed; it sees another number and does nothing.
     std::uint64_t number = 0;

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "fill/hd.h"
+#include "fill/host_device.h"
 #include "fill/numbers.h"
 #include "fill/philox.h"
 #include "fill/plan.h"

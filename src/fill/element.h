@@ -7,7 +7,7 @@
 
 #include "fill/edges.h"
 #include "fill/grid.h"
-#include "fill/hd.h"
+#include "fill/host_device.h"
 #include "fill/numbers.h"
 #include "fill/philox.h"
 #include "fill/plan.h"

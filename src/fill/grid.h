@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "fill/hd.h"
+#include "fill/host_device.h"
 
 namespace assay {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "case/dtype.h"
-#include "fill/hd.h"
+#include "fill/host_device.h"
 
 #ifdef __CUDACC__
 #include <cuda_bf16.h>

@@ -184,7 +184,7 @@ void ForkServer::stop() {
   if (!process_.running()) return;
   (void)process_.stop(kStopGrace);
   while (true) {  // its last words
-    const auto heard = hear();
+    const auto heard = read_heartbeat();
     if (!heard || *heard == Heard::nothing_more || *heard == Heard::nothing_yet) return;
   }
 }
@@ -214,7 +214,7 @@ Result<ServerInfo> ForkServer::wait_ready(std::chrono::milliseconds limit) {
       return fail(fmt::format("{} in {} did not import within {} s", config_.name, config_.python,
                               limit.count() / 1000));
     }
-    ASSAY_TRY(const Heard heard, hear());
+    ASSAY_TRY(const Heard heard, read_heartbeat());
     if (heard == Heard::ready) return read_hello(hello_);
     if (heard != Heard::nothing_more) continue;
     ASSAY_TRY(const ExitStatus status, process_.wait_at_most(kStopGrace));
@@ -226,7 +226,7 @@ Result<ServerInfo> ForkServer::wait_ready(std::chrono::milliseconds limit) {
   }
 }
 
-Result<ForkServer::Heard> ForkServer::hear() {
+Result<ForkServer::Heard> ForkServer::read_heartbeat() {
   std::array<char, 4096> chunk;
   const ssize_t bytes = ::read(ready_.get(), chunk.data(), chunk.size());
   if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return Heard::nothing_yet;

@@ -20,7 +20,7 @@
 #include "base/fd.h"
 #include "base/process.h"
 #include "base/result.h"
-#include "lane/kept_server.h"
+#include "lane/warm_interpreter.h"
 
 namespace assay {
 
@@ -32,8 +32,8 @@ struct FrameworkConfig {
   std::string python;                    // the interpreter of its environment
   std::vector<std::string> environment;  // further "NAME=value" entries
   std::vector<std::string> command;      // words before the interpreter, such as compute-sanitizer
-  std::chrono::seconds keep{0};          // how long the imported framework is kept (kept_server.h)
-  std::vector<std::string> of_run{};     // further entries, on which no import depends
+  std::chrono::seconds keep{0};  // how long the imported framework is kept (warm_interpreter.h)
+  std::vector<std::string> of_run{};  // further entries, on which no import depends
 
   friend bool operator==(const FrameworkConfig&, const FrameworkConfig&) = default;
 };
@@ -81,11 +81,11 @@ class ForkServer {
   // Replaces a server that has ended. The address stays the same.
   Status restart();
 
-  // Reads from voice(). The server reports once that it is ready, then a sign of life every second.
-  // Never waits. An error if the import failed.
+  // Reads from heartbeat_fd(). The server reports once that it is ready, then a sign of life every
+  // second. Never waits. An error if the import failed.
   enum class Heard { alive, ready, nothing_yet, nothing_more };
-  Result<Heard> hear();
-  int voice() const { return ready_.get(); }
+  Result<Heard> read_heartbeat();
+  int heartbeat_fd() const { return ready_.get(); }
   // Commands of processes that cases had left running and the server has ended, since the last
   // call.
   std::vector<std::string> take_left() { return std::exchange(left_, {}); }

@@ -1,8 +1,8 @@
 #pragma once
 
-// The file that leads to a kept server (kept_server.h). It lies in a folder that only our user can
-// enter, and holds the server's secret, which is its address: another user can neither guess that
-// nor listen there first.
+// The file that leads to a kept server (warm_interpreter.h). It lies in a folder that only our user
+// can enter, and holds the server's secret, which is its address: another user can neither guess
+// that nor listen there first.
 
 #include <sys/types.h>
 
@@ -30,7 +30,7 @@ char process_state(pid_t pid);
 std::optional<KeptRecord> read_kept_record(const std::filesystem::path& file);
 
 // The file, locked against other runs until this object goes. The server itself marks its record
-// as ready, and removes the file when it ends (python/assay/kept.py).
+// as ready, and removes the file when it ends (python/assay/warm_interpreter.py).
 class KeptFile {
  public:
   // An error: the folder or the file is not our user's alone, or another run holds the lock for

@@ -98,7 +98,7 @@ Result<std::optional<ServerMessage>> LaneSource::receive(std::chrono::millisecon
   return message;
 }
 
-Result<Lane> LaneSource::spawn(std::shared_ptr<wire::Arena> arena, bool apart) {
+Result<Lane> LaneSource::spawn(std::shared_ptr<wire::Arena> arena, bool outside_mps) {
   if (!arena) {
     ASSAY_TRY(wire::Arena made, wire::Arena::create());
     arena = std::make_shared<wire::Arena>(std::move(made));
@@ -108,7 +108,7 @@ Result<Lane> LaneSource::spawn(std::shared_ptr<wire::Arena> arena, bool apart) {
   arena->header().end.store(0);
   const auto give_up = std::chrono::steady_clock::now() + kSpawnLimit;
   while (std::chrono::steady_clock::now() < give_up) {
-    ASSAY_TRY(std::optional<Lane> lane, try_spawn(arena, apart));
+    ASSAY_TRY(std::optional<Lane> lane, try_spawn(arena, outside_mps));
     if (lane) return std::move(*lane);
     // The server has died; the supervisor starts another at the same address.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -117,14 +117,14 @@ Result<Lane> LaneSource::spawn(std::shared_ptr<wire::Arena> arena, bool apart) {
 }
 
 Result<std::optional<Lane>> LaneSource::try_spawn(const std::shared_ptr<wire::Arena>& arena,
-                                                  bool apart) {
+                                                  bool outside_mps) {
   if (!connection_) {
     ASSAY_TRY(connection_, connect_to(address_));
   }
   ASSAY_TRY(FdPair ends, make_socket_pair());
   ASSAY_TRY(const Fd log, open_for_append(log_));
   const std::string request =
-      nlohmann::json{{"v", kProtocol}, {"device", device_}, {"apart", apart}}.dump();
+      nlohmann::json{{"v", kProtocol}, {"device", device_}, {"outside_mps", outside_mps}}.dump();
   std::vector<int> fds{ends.second.get(), arena->fd(), log.get()};
   if (inputs_) fds.push_back(inputs_->fd());
   if (!send_with_fds(connection_.get(), std::as_bytes(std::span(request)), fds)) {
@@ -147,8 +147,8 @@ Result<std::optional<Lane>> LaneSource::try_spawn(const std::shared_ptr<wire::Ar
     lane.pidfd_ = std::move(message->fds.front());
     lane.socket_ = std::move(ends.first);
     lane.arena_ = arena;
-    const auto left = message->json.find("apart");
-    lane.apart_ = left != message->json.end() && *left == true;
+    const auto left = message->json.find("outside_mps");
+    lane.outside_mps_ = left != message->json.end() && *left == true;
     lane.oom_kills_before_ = oom_kills();
     return std::optional<Lane>(std::move(lane));
   }

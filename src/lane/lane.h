@@ -38,7 +38,7 @@ class Lane {
   // clean up such a process; the next lane need not wait for that.
   bool says_end_of_device() const { return arena_->header().end.load() == wire::kEndOfDevice; }
   // Whether the lane runs outside of the run's MPS.
-  bool apart() const { return apart_; }
+  bool outside_mps() const { return outside_mps_; }
   std::uint64_t cases_run() const { return cases_run_; }
   void count_cases(std::uint64_t cases) { cases_run_ += cases; }
 
@@ -66,7 +66,7 @@ class Lane {
   pid_t pid_ = -1;
   std::shared_ptr<wire::Arena> arena_;  // shared with answers that point into it
   wire::FrameReader reader_;
-  bool apart_ = false;
+  bool outside_mps_ = false;
   std::uint64_t cases_run_ = 0;
   std::uint64_t oom_kills_before_ = 0;  // the kernel's count when the lane was forked
 };
@@ -83,9 +83,10 @@ class LaneSource {
         inputs_(std::move(inputs)) {}
 
   // Forks a lane. Reuses `arena` if one is given (its results are lost), else makes a new one.
-  // Waits for a server that is being replaced, 5 min at most. An `apart` lane runs outside of the
-  // run's MPS: a fault of another process on its GPU does not end it, nor the other way round.
-  Result<Lane> spawn(std::shared_ptr<wire::Arena> arena, bool apart = false);
+  // Waits for a server that is being replaced, 5 min at most. A lane with `outside_mps` runs
+  // outside of the run's MPS: a fault of another process on its GPU does not end it, nor the other
+  // way round.
+  Result<Lane> spawn(std::shared_ptr<wire::Arena> arena, bool outside_mps = false);
 
   // How a lane ended; kills it if it still runs after `limit`. nullopt if that is unknown, because
   // its server has died as well.
@@ -96,7 +97,8 @@ class LaneSource {
 
  private:
   Result<std::optional<ServerMessage>> receive(std::chrono::milliseconds limit);
-  Result<std::optional<Lane>> try_spawn(const std::shared_ptr<wire::Arena>& arena, bool apart);
+  Result<std::optional<Lane>> try_spawn(const std::shared_ptr<wire::Arena>& arena,
+                                        bool outside_mps);
 
   std::string address_;
   std::string device_;

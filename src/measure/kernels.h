@@ -10,8 +10,8 @@
 #include <cstring>
 #include <span>
 
+#include "measure/element_difference.h"
 #include "measure/measurement.h"
-#include "measure/pair.h"
 
 namespace assay {
 

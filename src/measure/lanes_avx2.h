@@ -9,8 +9,8 @@
 #include <immintrin.h>
 
 #include "fill/numbers.h"
+#include "measure/element_difference.h"
 #include "measure/kernels.h"
-#include "measure/pair.h"
 
 namespace assay {
 

@@ -8,10 +8,10 @@
 #include "fill/fill.h"
 #include "fill/numbers.h"
 #include "fill/philox.h"
-#include "measure/choice.h"
 #include "measure/dependence.h"
 #include "measure/distribution.h"
 #include "measure/groups.h"
+#include "measure/two_valued_draws.h"
 
 namespace assay {
 namespace {

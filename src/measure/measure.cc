@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "fill/numbers.h"
+#include "measure/element_difference.h"
 #include "measure/kernels.h"
-#include "measure/pair.h"
 
 namespace assay {
 namespace {

@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "fill/numbers.h"
+#include "measure/element_difference.h"
 #include "measure/kernels.h"
 #include "measure/measure_cuda.h"
-#include "measure/pair.h"
 
 namespace assay {
 namespace {

@@ -101,7 +101,7 @@ bool cannot_run(const wire::Reply& reply) {
 
 }  // namespace
 
-bool is_unable(const Ending& ending) {
+bool is_unable(const LaneResult& ending) {
   if (ending.reply == nullptr || !cannot_run(*ending.reply)) return false;
   const auto* again = ending.reply->again();
   return again == nullptr || std::all_of(again->begin(), again->end(),
@@ -190,7 +190,7 @@ Status BatchRun::start(std::size_t seat) {
   if (state.sent.empty()) return {};
   LaneSeat& at = seats_[seat];
   if (!at.lane) {
-    auto spawned = at.source.spawn(at.arena, at.apart || state.careful);
+    auto spawned = at.source.spawn(at.arena, at.outside_mps || state.careful);
     if (!spawned) return give_up(spawned.error().message);
     at.lane = std::move(*spawned);
     at.arena = at.lane->arena();
@@ -252,7 +252,7 @@ Status BatchRun::take(std::size_t seat, wire::Bytes bytes) {
         state.answered;  // the lane has answered the job before it, whatever its header says
     state.since_ns = monotonic_ns();
   }
-  Ending& ending = endings_[job][seat];
+  LaneResult& ending = endings_[job][seat];
   ending.bytes = std::move(bytes);
   ending.reply = flatbuffers::GetRoot<wire::Reply>(ending.bytes.data());
   ending.arena = seats_[seat].lane->arena();
@@ -291,7 +291,7 @@ Status BatchRun::lost(std::size_t seat, Loss how) {
   at.lane.reset();
   at.arena.reset();  // earlier answers point into it
   if (blamed) {
-    Ending& ending = endings_[*blamed][seat];
+    LaneResult& ending = endings_[*blamed][seat];
     ending.blame = how == Loss::timed_out ? wire::Status::timed_out : wire::Status::crashed;
     ending.ran_ns[stage] = ran_ns;
     if (how == Loss::invalid_message) {
@@ -336,8 +336,8 @@ std::optional<std::size_t> BatchRun::to_blame(std::size_t seat, Loss how,
     if (unsure && (!state.at_hand || at_hand > state.answered)) return std::nullopt;
     return state.sent[at_hand];
   }
-  const bool apart = seats_[seat].apart || state.careful;
-  if (exit && exit->code == kDeviceFaultExit && !apart) return std::nullopt;
+  const bool outside_mps = seats_[seat].outside_mps || state.careful;
+  if (exit && exit->code == kDeviceFaultExit && !outside_mps) return std::nullopt;
   const wire::ArenaHeader& header = seats_[seat].lane->arena()->header();
   const std::uint32_t running = header.running.load(std::memory_order_acquire);
   if (!exit || running >= state.sent.size() || running < state.answered) return std::nullopt;
@@ -348,7 +348,7 @@ std::optional<std::size_t> BatchRun::to_blame(std::size_t seat, Loss how,
 // missing is missing under all values; after a crash or a hang no other trial runs. A case that ran
 // out of memory has its verdict, or runs again.
 void BatchRun::end_wait(std::size_t job) {
-  const Ending& first = endings_[job].front();
+  const LaneResult& first = endings_[job].front();
   const bool starved =
       first.reply != nullptr && first.reply->status() == wire::Status::out_of_memory;
   const bool unable = is_unable(first) || starved;
@@ -368,20 +368,20 @@ void BatchRun::end_wait(std::size_t job) {
 
 Status BatchRun::finish_job(std::size_t job) {
   if (waits_[job]) end_wait(job);
-  std::vector<Ending>& endings = endings_[job];
-  for (const Ending& ending : endings) {
+  std::vector<LaneResult>& endings = endings_[job];
+  for (const LaneResult& ending : endings) {
     if (!ending.done()) return {};
   }
   Status status = on_job_(job, endings);
-  for (const Ending& ending : endings) {
+  for (const LaneResult& ending : endings) {
     if (ending.shared != nullptr) ending.shared->close_large();
   }
-  if (!status && std::any_of(endings.begin(), endings.end(), [](const Ending& ending) {
+  if (!status && std::any_of(endings.begin(), endings.end(), [](const LaneResult& ending) {
         return ending.lender != nullptr && !ending.lender->alive();
       })) {
     return run_again(job);
   }
-  for (Ending& ending : endings) {
+  for (LaneResult& ending : endings) {
     ending.bytes = {};
     ending.arena.reset();
   }

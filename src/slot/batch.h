@@ -24,7 +24,7 @@
 namespace assay {
 
 // How one job ended in one lane.
-struct Ending {
+struct LaneResult {
   // Answered: the reply, and the arena that holds its results.
   wire::Bytes bytes;
   const wire::Reply* reply = nullptr;
@@ -47,7 +47,7 @@ struct Ending {
 
 // Whether a lane has answered that it cannot run the case at all: it has no kernel, or does not
 // know the API. If the test lane cannot, no answer of another lane changes the verdict.
-bool is_unable(const Ending& ending);
+bool is_unable(const LaneResult& ending);
 
 // One seat of a slot: a lane, and the means to get another.
 struct LaneSeat {
@@ -56,7 +56,7 @@ struct LaneSeat {
   std::optional<Lane> lane;
   std::shared_ptr<wire::Arena> arena;      // kept from lane to lane, because its pages are warm
   std::unique_ptr<SharedCache> shared;     // cache of results lent on a GPU; null on the CPU
-  bool apart = false;                      // its lanes do not go through the run's MPS
+  bool outside_mps = false;                // its lanes do not go through the run's MPS
   std::optional<int> core = std::nullopt;  // its lanes run on this core only
 
   bool on_gpu() const { return shared != nullptr; }
@@ -64,7 +64,7 @@ struct LaneSeat {
 
 class BatchRun {
  public:
-  using OnJob = std::function<Status(std::size_t job, std::vector<Ending>& endings)>;
+  using OnJob = std::function<Status(std::size_t job, std::vector<LaneResult>& endings)>;
 
   // Calls `on_job` once for each job, as soon as it has ended in every lane. The endings are
   // dropped afterwards.
@@ -123,8 +123,8 @@ class BatchRun {
   const std::vector<wire::JobT>& jobs_;
   OnJob on_job_;
   std::vector<SeatState> states_;
-  std::vector<std::vector<Ending>> endings_;  // [job][seat]
-  std::vector<bool> waits_;                   // [job]: the other seats wait for the first one
+  std::vector<std::vector<LaneResult>> endings_;  // [job][seat]
+  std::vector<bool> waits_;                       // [job]: the other seats wait for the first one
   std::vector<bool> hurries_;  // [job]: the first seat ran out of time before the others started
   int unexplained_ = 0;
   bool gave_up_ = false;

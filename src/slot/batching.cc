@@ -76,9 +76,9 @@ bool Batching::is_followed(const std::vector<wire::JobT>& batch) const {
 std::vector<wire::JobT> Batching::trials_of(const std::vector<wire::JobT>& batch) {
   std::vector<wire::JobT> trials;
   for (const wire::JobT& job : batch) {
-    // Planted faults tell nothing about a lane's abilities.
+    // Planted faults tell nothing about a lane's kernel_support.
     wire::Start start = plants_faults() ? wire::Start::together
-                                        : std::max(job.attempt.start, abilities_.start(job));
+                                        : std::max(job.attempt.start, kernel_support_.start(job));
     // Two lanes need more memory than one.
     if (needs_much_memory(job)) start = std::max(start, wire::Start::test_lane_first);
     for (const std::string& mutant : mutants_of(config_.settings, job.test_case.id)) {
@@ -100,9 +100,9 @@ std::vector<wire::JobT> Batching::trials_of(const std::vector<wire::JobT>& batch
   return trials;
 }
 
-void Batching::learn(const wire::JobT& trial, const Ending& ending) {
+void Batching::learn(const wire::JobT& trial, const LaneResult& ending) {
   if (plants_faults() || trial.trial.values != wire::kUsualValues) return;
-  abilities_.learn(trial, ending);
+  kernel_support_.learn(trial, ending);
 }
 
 }  // namespace assay

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "slot/abilities.h"
 #include "slot/config.h"
+#include "slot/kernel_support.h"
 #include "wire/job.h"
 
 namespace assay {
@@ -33,7 +33,7 @@ class Batching {
   // Each case of the batch under each value regime, and the same again for each planted fault.
   std::vector<wire::JobT> trials_of(const std::vector<wire::JobT>& batch);
   // Notes how a trial ended in the test lane.
-  void learn(const wire::JobT& trial, const Ending& ending);
+  void learn(const wire::JobT& trial, const LaneResult& ending);
 
  private:
   bool runs_alone(const wire::JobT& job) const;
@@ -43,7 +43,7 @@ class Batching {
   bool on_gpu_;
   std::vector<std::string> regimes_;  // usual values first
   std::deque<wire::JobT> waiting_;
-  Abilities abilities_;  // of the test lane, whichever process it is
+  KernelSupport kernel_support_;  // of the test lane, whichever process it is
 };
 
 }  // namespace assay

@@ -66,7 +66,7 @@ Result<GoldenLane> GoldenLane::open(const wire::LaneSpecT& spec,
   return lane;
 }
 
-Result<Ending> GoldenLane::ending_of(const wire::JobT& entry, Ending& test) {
+Result<LaneResult> GoldenLane::ending_of(const wire::JobT& entry, LaneResult& test) {
   arena_->clear();
   arena_->trim(kGoldenArenaKeep);
   std::string why = refusal_;
@@ -76,13 +76,13 @@ Result<Ending> GoldenLane::ending_of(const wire::JobT& entry, Ending& test) {
     why = found ? fmt::format("the goldens lack this case under {} values", entry.trial.values)
                 : found.error().message;
   }
-  Ending absent;
+  LaneResult absent;
   absent.blame = wire::Status::absent;
   absent.reason = std::move(why);
   return absent;
 }
 
-Result<std::optional<Ending>> GoldenLane::recorded(const wire::JobT& entry, Ending& test) {
+Result<std::optional<LaneResult>> GoldenLane::recorded(const wire::JobT& entry, LaneResult& test) {
   ASSAY_TRY(const std::vector<GoldenBytes> recordings, folder_.find(entry.test_case.id));
   for (const GoldenBytes& bytes : recordings) {
     const auto golden = wire::open<wire::Golden>(bytes);
@@ -90,17 +90,17 @@ Result<std::optional<Ending>> GoldenLane::recorded(const wire::JobT& entry, Endi
     for (const wire::GoldenTrial* trial : *(*golden)->trials()) {
       if (flatbuffers::GetStringView(trial->values()) != entry.trial.values) continue;
       const bool with_evidence = entry.trial.perturbations > 0;
-      ASSAY_TRY(Ending ending, unpack(*trial, with_evidence));
+      ASSAY_TRY(LaneResult ending, unpack(*trial, with_evidence));
       if (ending.reply != nullptr) ASSAY_CHECK(digest(*trial, ending, test));
       if (ending.reply != nullptr && with_evidence) ASSAY_CHECK(unpack_evidence(*trial, ending));
-      return std::optional<Ending>(std::move(ending));
+      return std::optional<LaneResult>(std::move(ending));
     }
   }
-  return std::optional<Ending>();
+  return std::optional<LaneResult>();
 }
 
-Result<Ending> GoldenLane::unpack(const wire::GoldenTrial& trial, bool with_evidence) {
-  Ending ending;
+Result<LaneResult> GoldenLane::unpack(const wire::GoldenTrial& trial, bool with_evidence) {
+  LaneResult ending;
   ending.goldens = recorded_by_;
   if (trial.reply() == nullptr || (with_evidence && !trial.has_evidence())) {
     ending.blame = trial.reply() == nullptr ? trial.blame() : wire::Status::skipped;
@@ -138,7 +138,7 @@ Result<Ending> GoldenLane::unpack(const wire::GoldenTrial& trial, bool with_evid
 }
 
 // Copies the results of a lane to the memory of the goldens.
-Status GoldenLane::move_here(Ending& ending) {
+Status GoldenLane::move_here(LaneResult& ending) {
   const LaneMemory memory = memory_of(ending);
   wire::Reply& reply = *flatbuffers::GetMutableRoot<wire::Reply>(ending.bytes.data());
   ASSAY_TRY(const std::vector<Segment> segments, segments_of(reply));
@@ -157,11 +157,11 @@ Status GoldenLane::move_here(Ending& ending) {
 
 // Reduces the tensors of both sides where the golden is a digest. Tensors of another shape stay:
 // their values are not compared.
-Status GoldenLane::digest(const wire::GoldenTrial& trial, Ending& recorded, Ending& test) {
+Status GoldenLane::digest(const wire::GoldenTrial& trial, LaneResult& recorded, LaneResult& test) {
   if (trial.digests() == nullptr || trial.digests()->size() == 0) return {};
   if (test.reply != nullptr) ASSAY_CHECK(move_here(test));
   for (const wire::Digest* one : *trial.digests()) {
-    const auto leaf_of = [&](Ending& side) -> wire::Leaf* {
+    const auto leaf_of = [&](LaneResult& side) -> wire::Leaf* {
       if (side.reply == nullptr) return nullptr;
       const auto* leaves = one->gradient() ? side.reply->gradients() : side.reply->outputs();
       const std::string_view path = flatbuffers::GetStringView(one->path());
@@ -228,7 +228,7 @@ Status GoldenLane::reduce(const wire::Digest& kept, wire::Leaf& recorded, wire::
 // Makes a reply with the evaluations that the judge reads: the truth, and one with perturbed inputs
 // that lies as far from it as the farthest one did. The latter stands twice, because some regimes
 // do not count odd perturbations.
-Status GoldenLane::unpack_evidence(const wire::GoldenTrial& trial, Ending& ending) {
+Status GoldenLane::unpack_evidence(const wire::GoldenTrial& trial, LaneResult& ending) {
   FlatBufferBuilder builder;
   std::vector<Offset<wire::Leaf>> truths[2];
   std::vector<Offset<wire::Leaf>> perturbed[2];

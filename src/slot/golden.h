@@ -31,7 +31,7 @@ class GoldenDraft {
   CaseId id() const { return id_; }
   // Adds how a trial ended in the recorded lane. Returns whether the trial should run once more,
   // with kRecordedPerturbations. Fails if a reply points outside its arena.
-  Result<bool> add(const SlotConfig& config, const wire::JobT& entry, const Ending& ending);
+  Result<bool> add(const SlotConfig& config, const wire::JobT& entry, const LaneResult& ending);
   // The golden; with `digest`, large tensors become digests. For digests without a truth the
   // tolerances of the run count.
   GoldenCase finish(const wire::CaseSettingsT& settings, bool digest) const;
@@ -69,8 +69,8 @@ class GoldenDraft {
                                                        std::span<const std::byte> tensor,
                                                        const Trial& trial,
                                                        const wire::CaseSettingsT& settings);
-  static Status keep_results(const Ending& ending, Trial& trial);
-  static Status keep_evidence(const Ending& ending, bool gradients, Trial& trial);
+  static Status keep_results(const LaneResult& ending, Trial& trial);
+  static Status keep_evidence(const LaneResult& ending, bool gradients, Trial& trial);
   Trial& trial_of(const std::string& values);
 
   CaseId id_;
@@ -86,17 +86,17 @@ class GoldenLane {
   // are valid until the next call. `test` is how it ended in the lane under test, and gets its
   // results in the form of a digest where the golden is one. Fails only if memory cannot be had, or
   // if the reply of `test` points outside its arena.
-  Result<Ending> ending_of(const wire::JobT& entry, Ending& test);
+  Result<LaneResult> ending_of(const wire::JobT& entry, LaneResult& test);
 
  private:
   GoldenLane(GoldenFolder folder, std::shared_ptr<wire::Arena> arena)
       : folder_(std::move(folder)), arena_(std::move(arena)) {}
-  Result<std::optional<Ending>> recorded(const wire::JobT& entry, Ending& test);
-  Result<Ending> unpack(const wire::GoldenTrial& trial, bool with_evidence);
-  Status digest(const wire::GoldenTrial& trial, Ending& recorded, Ending& test);
-  Status move_here(Ending& ending);
+  Result<std::optional<LaneResult>> recorded(const wire::JobT& entry, LaneResult& test);
+  Result<LaneResult> unpack(const wire::GoldenTrial& trial, bool with_evidence);
+  Status digest(const wire::GoldenTrial& trial, LaneResult& recorded, LaneResult& test);
+  Status move_here(LaneResult& ending);
   Status reduce(const wire::Digest& kept, wire::Leaf& recorded, wire::Leaf* test);
-  Status unpack_evidence(const wire::GoldenTrial& trial, Ending& ending);
+  Status unpack_evidence(const wire::GoldenTrial& trial, LaneResult& ending);
 
   GoldenFolder folder_;
   std::shared_ptr<wire::Arena> arena_;

@@ -97,7 +97,7 @@ GoldenDraft::Trial& GoldenDraft::trial_of(const std::string& values) {
 }
 
 Result<bool> GoldenDraft::add(const SlotConfig& config, const wire::JobT& entry,
-                              const Ending& ending) {
+                              const LaneResult& ending) {
   Trial& trial = trial_of(entry.trial.values);
   if (entry.trial.perturbations > 0) {
     // If the truth cannot be had, for want of float64 perhaps, the results stay alone.
@@ -125,7 +125,7 @@ Result<bool> GoldenDraft::add(const SlotConfig& config, const wire::JobT& entry,
   return has_outputs(*ending.reply) && is_judged_by_truth(config, entry);
 }
 
-Status GoldenDraft::keep_results(const Ending& ending, Trial& trial) {
+Status GoldenDraft::keep_results(const LaneResult& ending, Trial& trial) {
   const LaneMemory memory = memory_of(ending);
   trial.reply = ending.bytes;
   wire::Reply& reply = *flatbuffers::GetMutableRoot<wire::Reply>(trial.reply.data());
@@ -156,7 +156,7 @@ Status GoldenDraft::keep_results(const Ending& ending, Trial& trial) {
 }
 
 // The results are those of the first run: a reference need not repeat itself bit for bit.
-Status GoldenDraft::keep_evidence(const Ending& ending, bool gradients, Trial& trial) {
+Status GoldenDraft::keep_evidence(const LaneResult& ending, bool gradients, Trial& trial) {
   const Truth truth = truth_of(*ending.reply, memory_of(ending), trial.values, gradients);
   const auto* reply = flatbuffers::GetRoot<wire::Reply>(trial.reply.data());
   const auto* leaves = gradients ? reply->gradients() : reply->outputs();

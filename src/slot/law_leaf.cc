@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "measure/choice.h"
 #include "measure/dependence.h"
 #include "measure/law.h"
+#include "measure/two_valued_draws.h"
 #include "slot/values.h"
 
 namespace assay {

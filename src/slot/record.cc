@@ -54,12 +54,12 @@ Offset<Fillings> copy_fillings(FlatBufferBuilder& builder, const Fillings* from,
 struct LaneRun {
   std::string name;
   wire::Role role = wire::Role::test;
-  const Ending* ending = nullptr;
+  const LaneResult* ending = nullptr;
   const wire::Reply* reply = nullptr;  // null: the lane was blamed
   bool no_gradients = false;           // its framework cannot differentiate
 };
 
-std::vector<LaneRun> runs_of(const wire::LaneSpecT& spec, const Ending& ending) {
+std::vector<LaneRun> runs_of(const wire::LaneSpecT& spec, const LaneResult& ending) {
   std::vector<LaneRun> runs{{spec.label, spec.role, &ending, ending.reply, spec.no_gradients}};
   if (ending.reply == nullptr || ending.reply->again() == nullptr) return runs;
   for (const wire::Reply* again : *ending.reply->again()) {
@@ -75,7 +75,7 @@ using Timings = flatbuffers::Vector<Offset<wire::Timing>>;
 
 Offset<wire::LaneRecord> lane_record(FlatBufferBuilder& builder, const LaneRun& run,
                                      const Fillings* said, Offset<Timings> timings = 0) {
-  const Ending& ending = *run.ending;
+  const LaneResult& ending = *run.ending;
   const auto name_offset = builder.CreateString(run.name);
   if (run.reply == nullptr) {
     const auto reason = builder.CreateString(ending.reason);
@@ -187,7 +187,7 @@ Offset<flatbuffers::String> mutant_of(FlatBufferBuilder& builder, const wire::Jo
 
 // Compares every run with every later one, if both have results.
 Result<Offset<wire::Trial>> make_trial(FlatBufferBuilder& builder, TrialDraft& request,
-                                       const std::vector<Ending>& endings) {
+                                       const std::vector<LaneResult>& endings) {
   std::vector<LaneRun> runs;
   for (std::size_t lane = 0; lane < endings.size(); ++lane) {
     for (LaneRun& run : runs_of(request.config.lanes[lane], endings[lane]))
@@ -216,18 +216,18 @@ Result<Offset<wire::Trial>> make_trial(FlatBufferBuilder& builder, TrialDraft& r
                            pair_vector, 0, mutant_of(builder, request.entry));
 }
 
-bool skipped(const Ending& ending) {
+bool skipped(const LaneResult& ending) {
   if (ending.blame) return *ending.blame == wire::Status::skipped;
   return ending.reply->status() == wire::Status::skipped;
 }
 
-std::string reason_of(const Ending& ending) {
+std::string reason_of(const LaneResult& ending) {
   if (ending.reply == nullptr || ending.reply->error() == nullptr) return {};
   return ending.reply->error()->str();
 }
 
 // A draw follows its distribution under usual values only; others are not judged.
-bool has_law(const Ending& ending) {
+bool has_law(const LaneResult& ending) {
   if (ending.reply == nullptr || ending.reply->outputs() == nullptr) return false;
   return std::any_of(ending.reply->outputs()->begin(), ending.reply->outputs()->end(),
                      [](const wire::Leaf* leaf) { return leaf->kind() == wire::LeafKind::law; });
@@ -247,7 +247,7 @@ bool is_judged_by_truth(const SlotConfig& config, const wire::JobT& entry) {
   return config.settings.error_bar && entry.test_case.bytes <= kMostForTruth;
 }
 
-LaneMemory memory_of(const Ending& ending) {
+LaneMemory memory_of(const LaneResult& ending) {
   LaneMemory memory{ending.arena.get(), nullptr, ending.shared};
   if (ending.lender != nullptr) {
     memory.read_lent = [lane = ending.lender](std::uint64_t address, std::span<std::byte> to) {
@@ -258,7 +258,7 @@ LaneMemory memory_of(const Ending& ending) {
 }
 
 Result<CaseRecord::Next> CaseRecord::add(const wire::JobT& entry,
-                                         const std::vector<Ending>& endings) {
+                                         const std::vector<LaneResult>& endings) {
   const bool usual = entry.trial.values == "usual";
   if (!usual || !entry.trial.mutant.empty()) {
     const auto one = std::find_if(endings.begin(), endings.end(), skipped);
@@ -272,7 +272,7 @@ Result<CaseRecord::Next> CaseRecord::add(const wire::JobT& entry,
       return Next::nothing;
     }
   }
-  const bool answered = std::all_of(endings.begin(), endings.end(), [](const Ending& ending) {
+  const bool answered = std::all_of(endings.begin(), endings.end(), [](const LaneResult& ending) {
     return ending.reply != nullptr && has_outputs(*ending.reply);
   });
   // If the second look fails, for want of float64 perhaps, the first one stays.
@@ -295,9 +295,9 @@ void CaseRecord::add_timed(const wire::JobT& entry, std::span<const TimedLane> l
   std::vector<Offset<wire::LaneRecord>> records;
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     const wire::LaneSpecT& spec = config_.lanes[i];
-    const Ending& latest = lanes[i].latest();
+    const LaneResult& latest = lanes[i].latest();
     // Times come from all turns, input checksums from the first one.
-    const Ending& told = latest.reply != nullptr ? lanes[i].first : latest;
+    const LaneResult& told = latest.reply != nullptr ? lanes[i].first : latest;
     const LaneRun run{spec.label, spec.role, &told, latest.reply, spec.no_gradients};
     const auto timings = copy_timings(builder_, lanes[i].series);
     records.push_back(lane_record(builder_, run, nullptr, timings));

@@ -15,11 +15,11 @@ namespace assay {
 
 // A lane with a timed case, over all turns.
 struct TimedLane {
-  Ending first;  // has the inputs' fillings
-  Ending last;   // of a later turn, if there was one
+  LaneResult first;  // has the inputs' fillings
+  LaneResult last;   // of a later turn, if there was one
   std::vector<TimeSeries> series;
 
-  const Ending& latest() const { return last.done() ? last : first; }
+  const LaneResult& latest() const { return last.done() ? last : first; }
 };
 
 // Whether the lane has results; a case that only could not be differentiated has.
@@ -27,7 +27,7 @@ bool has_outputs(const wire::Reply& reply);
 // Whether the truth decides about the case, if its results differ.
 bool is_judged_by_truth(const SlotConfig& config, const wire::JobT& entry);
 // The memory that holds the results of a lane that answered.
-LaneMemory memory_of(const Ending& ending);
+LaneMemory memory_of(const LaneResult& ending);
 
 // The record of one case under all value regimes.
 class CaseRecord {
@@ -45,7 +45,7 @@ class CaseRecord {
   };
   // Adds the result of one trial, or a better one for the same values. `endings` are in the order
   // of the configuration's lanes. Fails only if a reply points outside its arena.
-  Result<Next> add(const wire::JobT& entry, const std::vector<Ending>& endings);
+  Result<Next> add(const wire::JobT& entry, const std::vector<LaneResult>& endings);
 
   // A trial ran; `position` counts all trials that the slot gave to its lanes.
   void ran_at(std::uint64_t position);

@@ -75,7 +75,8 @@ bool Seats::are_fresh(bool retry) const {
 
 void Seats::end_batch(bool retry, bool followed) {
   for (LaneSeat& seat : of(retry)) {
-    const bool ends = retry ? !followed && !stays_for_next(seat) : seat.lane && seat.lane->apart();
+    const bool ends =
+        retry ? !followed && !stays_for_next(seat) : seat.lane && seat.lane->outside_mps();
     if (ends) end_lane(seat);
     if (seat.arena) seat.arena->trim(retry ? kRetryArenaKeep : kArenaKeep);
   }

@@ -70,7 +70,7 @@ class Slot {
   Status run_batch(const std::vector<wire::JobT>& batch);
   Status run_trials(std::vector<LaneSeat>& seats, std::vector<wire::JobT> trials,
                     std::vector<CaseRecord>& records);
-  Result<std::uint32_t> add_trial(const wire::JobT& trial, std::vector<Ending>& endings,
+  Result<std::uint32_t> add_trial(const wire::JobT& trial, std::vector<LaneResult>& endings,
                                   CaseRecord& record);
   Status time_trials(std::vector<LaneSeat>& seats, const std::vector<wire::JobT>& trials,
                      std::vector<CaseRecord>& records);
@@ -204,7 +204,7 @@ Status Slot::run_trials(std::vector<LaneSeat>& seats, std::vector<wire::JobT> tr
     const std::uint64_t before = given_;
     given_ += trials.size();
     BatchRun run(config_, seats, trials,
-                 [&](std::size_t i, std::vector<Ending>& endings) -> Status {
+                 [&](std::size_t i, std::vector<LaneResult>& endings) -> Status {
                    const wire::JobT& trial = trials[i];
                    batching_.learn(trial, endings.front());
                    CaseRecord& record = of_case(trial, records);
@@ -226,10 +226,10 @@ Status Slot::run_trials(std::vector<LaneSeat>& seats, std::vector<wire::JobT> tr
 
 // Adds the trial to the record of its case, and returns with how many perturbations it should run
 // again; 0: not.
-Result<std::uint32_t> Slot::add_trial(const wire::JobT& trial, std::vector<Ending>& endings,
+Result<std::uint32_t> Slot::add_trial(const wire::JobT& trial, std::vector<LaneResult>& endings,
                                       CaseRecord& record) {
   if (golden_lane_) {
-    ASSAY_TRY(Ending recorded, golden_lane_->ending_of(trial, endings.front()));
+    ASSAY_TRY(LaneResult recorded, golden_lane_->ending_of(trial, endings.front()));
     endings.push_back(std::move(recorded));
   }
   bool wants_truth = false;

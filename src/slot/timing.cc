@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kMostTurnsOfLane = 8;
 
 // Appends the samples of one turn to those of earlier turns.
-Status add_samples(const Ending& ending, std::size_t turn, TimedLane& lane) {
+Status add_samples(const LaneResult& ending, std::size_t turn, TimedLane& lane) {
   const auto* leaves = ending.reply->outputs();
   for (flatbuffers::uoffset_t i = 0; leaves != nullptr && i < leaves->size(); ++i) {
     const wire::Leaf* leaf = leaves->Get(i);
@@ -128,8 +128,8 @@ Status TimedCase::take_turn(std::size_t turn, std::size_t seat) {
   if (turn % turns_of_lane_ == 0 && !at.on_gpu()) begin_anew(turn, at);
   const std::vector<wire::JobT> jobs{entry_};
   BatchRun run(config_, seats_.subspan(seat, 1), jobs,
-               [&](std::size_t, std::vector<Ending>& endings) -> Status {
-                 Ending& ending = endings.front();
+               [&](std::size_t, std::vector<LaneResult>& endings) -> Status {
+                 LaneResult& ending = endings.front();
                  if (ending.reply != nullptr && ending.reply->status() == wire::Status::ok) {
                    ASSAY_CHECK(add_samples(ending, turn, lane));
                  }

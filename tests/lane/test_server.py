@@ -55,7 +55,7 @@ def connected(address):
         b"no JSON",
         b"[1]",
         b'{"v": 1}',
-        b'{"v": 1, "device": 7, "apart": false}',
+        b'{"v": 1, "device": 7, "outside_mps": false}',
         b'{"v": 1, "device": "cpu"}',
         b"[" * 4000,
         b"\xff\xfe",

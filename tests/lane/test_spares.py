@@ -107,8 +107,8 @@ def test_beside_an_mps_there_are_some_apart_from_it(made, clock):
     of.take(spares.kind_of("gpu:0", False), [])
     clock[0] += spares.FIRST_AFTER
     ready(of, forks)
-    shared, apart = Kind("gpu:0", False), Kind("gpu:0", True)
-    assert forks.kinds() == [shared, apart, apart]
+    shared, outside_mps = Kind("gpu:0", False), Kind("gpu:0", True)
+    assert forks.kinds() == [shared, outside_mps, outside_mps]
     # A fault ends all that go through it.
     assert [forks.made[pid][0] for pid in of.poisoned()] == [shared]
     assert of.take(spares.kind_of("gpu:0", True), []) in forks.made
@@ -293,7 +293,7 @@ class Slot:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         arena = os.memfd_create("arena")
         os.truncate(arena, ARENA_BYTES)
-        request = json.dumps({"v": 1, "device": "gpu:0", "apart": False}).encode()
+        request = json.dumps({"v": 1, "device": "gpu:0", "outside_mps": False}).encode()
         socket.send_fds(self.connection, [request], [theirs.fileno(), arena, 2])
         data, fds, _, _ = socket.recv_fds(self.connection, 4096, 1)
         os.close(fds[0])

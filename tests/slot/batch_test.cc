@@ -200,9 +200,9 @@ TEST(Batch, TheEndOfALaneIsNotThatOfItsSuccessor) {
   const SlotConfig config;
   bool lent = false;
   std::vector<std::vector<bool>> answered;  // at each call, by seat
-  BatchRun batch(config, seats, jobs, [&](std::size_t, std::vector<Ending>& endings) -> Status {
+  BatchRun batch(config, seats, jobs, [&](std::size_t, std::vector<LaneResult>& endings) -> Status {
     std::vector<bool>& now = answered.emplace_back();
-    for (const Ending& ending : endings) now.push_back(ending.reply != nullptr);
+    for (const LaneResult& ending : endings) now.push_back(ending.reply != nullptr);
     if (answered.size() > 1) return {};
     const Lane* lender = endings[1].lender;
     if (lender == nullptr) return {};
@@ -238,7 +238,7 @@ TEST(Batch, ALaneStaysOnTheCoreOfItsSeat) {
   const std::vector<wire::JobT> jobs{job};
   const SlotConfig config;
   BatchRun batch(config, seats, jobs,
-                 [](std::size_t, std::vector<Ending>&) -> Status { return {}; });
+                 [](std::size_t, std::vector<LaneResult>&) -> Status { return {}; });
   const Status ran = batch.run();
   ASSERT_TRUE(ran) << ran.error().message;
   EXPECT_THAT(cores_of(seats.front().lane->pid()), ::testing::ElementsAre(cores_of(0).back()));
@@ -261,14 +261,16 @@ std::vector<std::string> run_batch(const std::vector<wire::JobT>& jobs) {
   seats.push_back(reference.seat("torch"));
   const SlotConfig config;
   std::vector<std::string> ended(jobs.size());
-  BatchRun batch(config, seats, jobs, [&](std::size_t job, std::vector<Ending>& endings) -> Status {
-    for (const Ending& ending : endings) {
-      const wire::Status status = ending.reply != nullptr ? ending.reply->status() : *ending.blame;
-      ended[job] += std::string(ended[job].empty() ? "" : ", ") + wire::EnumNameStatus(status);
-      if (!ending.reason.empty()) ended[job] += " (" + ending.reason + ")";
-    }
-    return {};
-  });
+  BatchRun batch(
+      config, seats, jobs, [&](std::size_t job, std::vector<LaneResult>& endings) -> Status {
+        for (const LaneResult& ending : endings) {
+          const wire::Status status =
+              ending.reply != nullptr ? ending.reply->status() : *ending.blame;
+          ended[job] += std::string(ended[job].empty() ? "" : ", ") + wire::EnumNameStatus(status);
+          if (!ending.reason.empty()) ended[job] += " (" + ending.reason + ")";
+        }
+        return {};
+      });
   const Status ran = batch.run();
   EXPECT_TRUE(ran) << ran.error().message;
   return ended;
@@ -360,7 +362,7 @@ std::array<std::uint64_t, wire::kStagesOfLane> time_of_lane_that_hangs(const std
   const std::vector<wire::JobT> jobs{job};
   const SlotConfig config;
   std::array<std::uint64_t, wire::kStagesOfLane> ran_ns{};
-  BatchRun batch(config, seats, jobs, [&](std::size_t, std::vector<Ending>& endings) -> Status {
+  BatchRun batch(config, seats, jobs, [&](std::size_t, std::vector<LaneResult>& endings) -> Status {
     ran_ns = endings.front().ran_ns;
     return {};
   });
@@ -439,7 +441,7 @@ bool lets_go(const std::string& text, bool* keeps_its_lane = nullptr) {
   const std::vector<wire::JobT> jobs{job_of(0, text, false)};
   const SlotConfig config;
   BatchRun batch(config, seats, jobs,
-                 [](std::size_t, std::vector<Ending>&) -> Status { return {}; });
+                 [](std::size_t, std::vector<LaneResult>&) -> Status { return {}; });
   const Status ran = batch.run();
   EXPECT_TRUE(ran) << ran.error().message;
   if (keeps_its_lane != nullptr) *keeps_its_lane = seats.front().lane.has_value();
@@ -474,10 +476,11 @@ TEST(Batch, WhatIsLargeIsLentByALaneThatHasJustBeenForkedAsWell) {
     const std::vector<wire::JobT> jobs{job};
     const SlotConfig config;
     bool lent = false;
-    BatchRun batch(config, seats, jobs, [&](std::size_t, std::vector<Ending>& endings) -> Status {
-      lent = endings.front().lender != nullptr;
-      return {};
-    });
+    BatchRun batch(config, seats, jobs,
+                   [&](std::size_t, std::vector<LaneResult>& endings) -> Status {
+                     lent = endings.front().lender != nullptr;
+                     return {};
+                   });
     const Status ran = batch.run();
     ASSERT_TRUE(ran) << ran.error().message;
     EXPECT_EQ(lent, large);

@@ -1,7 +1,7 @@
 // Dropout, choices between two values, categories and permutations: right draws pass under every
 // seed and wrong ones fail.
 
-#include "measure/choice.h"
+#include "measure/two_valued_draws.h"
 
 #include <gtest/gtest.h>
 

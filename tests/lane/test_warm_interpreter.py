@@ -89,7 +89,7 @@ def test_a_server_has_the_environment_of_its_run(keeper):
         slot.connect(address)
         (end, _), arena = socket.socketpair(), os.memfd_create("arena")
         reading, writing = os.pipe()
-        request = b'{"v": 1, "device": "cpu", "apart": false}'
+        request = b'{"v": 1, "device": "cpu", "outside_mps": false}'
         socket.send_fds(slot, [request], [end.fileno(), arena, writing])
         os.close(writing)
         with os.fdopen(reading) as log:

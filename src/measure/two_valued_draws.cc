@@ -1,4 +1,4 @@
-#include "measure/choice.h"
+#include "measure/two_valued_draws.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "slot/abilities.h"
+#include "slot/kernel_support.h"
 
 #include <algorithm>
 #include <optional>
@@ -36,7 +36,7 @@ std::vector<std::string> dtypes_of(std::string_view kind) {
 
 }  // namespace
 
-wire::Start Abilities::start(const wire::JobT& job) {
+wire::Start KernelSupport::start(const wire::JobT& job) {
   const std::string kind = kind_of(job.test_case.text, scratch_);
   if (kind.empty()) return wire::Start::together;
   const bool expensive = job.test_case.bytes > kExpensiveBytes;
@@ -48,7 +48,7 @@ wire::Start Abilities::start(const wire::JobT& job) {
 }
 
 // For a kind that is new.
-bool Abilities::may_lack_kernel(const std::string& kind) const {
+bool KernelSupport::may_lack_kernel(const std::string& kind) const {
   const std::vector<std::string> dtypes = dtypes_of(kind);
   return std::any_of(dtypes.begin(), dtypes.end(), [&](const std::string& dtype) {
     const auto kinds = dtypes_.find(dtype);
@@ -56,7 +56,7 @@ bool Abilities::may_lack_kernel(const std::string& kind) const {
   });
 }
 
-void Abilities::learn(const wire::JobT& job, const Ending& ending) {
+void KernelSupport::learn(const wire::JobT& job, const LaneResult& ending) {
   if (ending.blame == wire::Status::skipped) return;
   const std::string kind = kind_of(job.test_case.text, scratch_);
   if (kind.empty()) return;

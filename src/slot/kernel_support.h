@@ -15,7 +15,7 @@
 
 namespace assay {
 
-class Abilities {
+class KernelSupport {
  public:
   // How the lanes start on a case. The other lanes wait for the test lane if it could not run the
   // last case of that kind, or if an expensive kind is new. The test lane tries a large case
@@ -23,7 +23,7 @@ class Abilities {
   // dtypes decide: a dtype is suspicious if it is new, or if an eighth of its kinds has no kernel.
   wire::Start start(const wire::JobT& job);
   // Notes how a case ended under usual values.
-  void learn(const wire::JobT& job, const Ending& ending);
+  void learn(const wire::JobT& job, const LaneResult& ending);
 
  private:
   enum class Known : std::uint8_t { able, unable, overdue };

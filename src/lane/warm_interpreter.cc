@@ -1,4 +1,4 @@
-#include "lane/kept_server.h"
+#include "lane/warm_interpreter.h"
 
 #define XXH_INLINE_ALL
 #include <fmt/format.h>

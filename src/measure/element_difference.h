@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "fill/hd.h"
+#include "fill/host_device.h"
 #include "fill/numbers.h"
 
 namespace assay {

@@ -1,4 +1,4 @@
-#include "cli/words.h"
+#include "cli/flag_spelling.h"
 
 #include <gmock/gmock.h>
 

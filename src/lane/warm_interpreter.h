@@ -1,7 +1,8 @@
 #pragma once
 
-// An interpreter that has imported a framework and stays for the next run (python/assay/kept.py).
-// A run asks it for a fork server of its own, which it forks, so nothing has to be imported again.
+// An interpreter that has imported a framework and stays for the next run
+// (python/assay/warm_interpreter.py). A run asks it for a fork server of its own, which it forks,
+// so nothing has to be imported again.
 //
 // A run finds it by the name of a file (kept_record.h): a hash of everything that a process
 // inherits and an import may depend on, which is command, environment, working folder, namespaces,
