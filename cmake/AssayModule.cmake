@@ -1,12 +1,15 @@
 # The layers of assay, lowest first. A folder under src/ may link and include only folders that
 # stand before it here; assay_module() stops the configure step when one reaches back up.
 set(ASSAY_LAYERS
-    base pages case fill measure wire device verdict native lane goldens slot schedule store engine report shrink chain/shim
-    chain/params chain/plan chain/script chain/stage chain/results chain/golden chain/fleet chain/run chain/campaign
+    base pages sqlite nvml case fill measure wire device verdict native lane goldens slot schedule store engine report shrink
+    chain/shim chain/params chain/plan chain/script chain/stage chain/results chain/golden chain/fleet chain/run chain/campaign
     http timeline inject cluster
     campaign serve cli cli/full)
 # Folders with a namespace of their own, beside those within folders (chain/plan: assay::chain::plan).
 set(ASSAY_NAMESPACES pages wire native http timeline inject)
+# What chains and timelines do without: assay_module() stops the configure step when a folder of theirs
+# links one of these, directly or through another folder.
+set(ASSAY_API_FOLDERS wire device verdict native lane goldens slot schedule store engine report shrink)
 
 # assay_module(FOLDER [COLD] [LINKS folder…] [LIBRARIES target…] [EXCLUDE file…])
 #
@@ -41,6 +44,7 @@ function(assay_module folder)
   endforeach()
 
   set(link_targets ${arg_LIBRARIES})
+  set(reach "")
   foreach(link IN LISTS arg_LINKS)
     list(FIND ASSAY_LAYERS ${link} layer)
     if(layer EQUAL -1 OR NOT layer LESS own_layer)
@@ -48,6 +52,14 @@ function(assay_module folder)
     endif()
     assay_target(link_target ${link})
     list(APPEND link_targets ${link_target})
+    get_property(reached GLOBAL PROPERTY assay_reach_${link})
+    list(APPEND reach ${link} ${reached})
+  endforeach()
+  set_property(GLOBAL PROPERTY assay_reach_${folder} ${reach})
+  foreach(other IN LISTS reach)
+    if(folder MATCHES "^(chain|timeline)(/|$)" AND other IN_LIST ASSAY_API_FOLDERS)
+      message(FATAL_ERROR "src/${folder} reaches src/${other}; chains and timelines stand without it")
+    endif()
   endforeach()
 
   if(sources OR vector_sources)

@@ -9,9 +9,9 @@
 
 #include "base/text.h"
 #include "device/gpu_choice.h"
-#include "device/nvml.h"
 #include "device/plugin.h"
 #include "engine/lane_plan.h"
+#include "nvml/nvml.h"
 #include "verdict/mode.h"
 
 namespace assay {

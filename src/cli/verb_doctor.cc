@@ -18,10 +18,10 @@
 #include "cli/exit_code.h"
 #include "cli/settings.h"
 #include "device/gpu_choice.h"
-#include "device/nvml.h"
 #include "device/plugin.h"
 #include "engine/lane_plan.h"
 #include "lane/fork_server.h"
+#include "nvml/nvml.h"
 
 namespace assay {
 namespace {

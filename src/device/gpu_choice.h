@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "device/nvml.h"
+#include "nvml/nvml.h"
 
 namespace assay {
 

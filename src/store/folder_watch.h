@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "store/database.h"
+#include "sqlite/database.h"
 #include "store/run_totals.h"
 #include "store/sqlite_store.h"
 

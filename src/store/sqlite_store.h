@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "store/database.h"
+#include "sqlite/database.h"
 #include "store/finished_rows.h"
 #include "store/store.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/atomic_file.h"
 #include "cli.h"
-#include "store/database.h"
+#include "sqlite/database.h"
 
 namespace assay::testing {
 namespace {

@@ -15,7 +15,7 @@
 #include "chain/stage/autolog.h"
 #include "chain/stage/stage_run.h"
 #include "chain/stage/train_log.h"
-#include "store/database.h"
+#include "sqlite/database.h"
 
 namespace assay::chain::results {
 

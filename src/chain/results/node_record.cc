@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "base/process.h"
-#include "device/nvml.h"
+#include "nvml/nvml.h"
 
 namespace assay::chain::results {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/system_memory.h"
-#include "device/nvml.h"
+#include "nvml/nvml.h"
 
 namespace assay::chain::run {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "base/process.h"
 #include "base/text.h"
-#include "device/nvml.h"
+#include "nvml/nvml.h"
 
 namespace assay::chain::stage {
 namespace {

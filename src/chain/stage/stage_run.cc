@@ -10,7 +10,7 @@
 #include <csignal>
 
 #include "chain/stage/leftovers.h"
-#include "device/nvml.h"
+#include "nvml/nvml.h"
 
 namespace assay::chain::stage {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "device/nvml.h"
+#include "nvml/nvml.h"
 
 namespace assay::chain::stage {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "store/database.h"
+#include "sqlite/database.h"
 
 namespace assay::timeline {
 

@@ -1,4 +1,4 @@
-#include "device/nvml.h"
+#include "nvml/nvml.h"
 
 #include <dlfcn.h>
 #include <unistd.h>

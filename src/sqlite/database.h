@@ -62,7 +62,7 @@ class Statement {
 
 enum class OpenMode {
   create,    // the file is made if it is missing
-  checked,   // the same; a new file has checksums of its pages (store/checked_pages.h)
+  checked,   // the same; a new file has checksums of its pages (sqlite/checked_pages.h)
   existing,  // a missing file is an error
 };
 

@@ -1,4 +1,4 @@
-#include "store/database.h"
+#include "sqlite/database.h"
 
 #include <gmock/gmock.h>
 #include <sys/wait.h>
@@ -7,9 +7,9 @@
 #include <limits>
 #include <vector>
 
+#include "../store/folder.h"
 #include "base/atomic_file.h"
 #include "base/fd.h"
-#include "folder.h"
 
 namespace assay {
 namespace {

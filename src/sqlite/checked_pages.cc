@@ -1,4 +1,4 @@
-#include "store/checked_pages.h"
+#include "sqlite/checked_pages.h"
 
 #include <sqlite3.h>
 

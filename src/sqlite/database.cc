@@ -1,4 +1,4 @@
-#include "store/database.h"
+#include "sqlite/database.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "store/checked_pages.h"
+#include "sqlite/checked_pages.h"
 
 namespace assay {
 namespace {
