@@ -2,6 +2,7 @@
 
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <utility>
 
@@ -56,6 +57,16 @@ Result<Channel::Received> Channel::next() {
   header.stage.store(0, std::memory_order_relaxed);
   header.running.store(next_index_++, std::memory_order_release);
   return Received::job;
+}
+
+ino_t Channel::inode_of(const Fd& file) {
+  struct stat about {};
+  return ::fstat(file.get(), &about) == 0 ? about.st_ino : 0;
+}
+
+Status Channel::check_socket() const {
+  if (inode_of(socket_) == inode_) return {};
+  return fail("the case has closed the lane's connection to its slot");
 }
 
 bool Channel::runs_alone() const {

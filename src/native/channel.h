@@ -3,6 +3,8 @@
 // A lane's end of its channel to the slot. Batches come in and replies go out over a socket;
 // results go into the arena, which both processes map.
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <span>
 
@@ -31,6 +33,8 @@ class Channel {
   const wire::Job& job() const { return *job_; }
   std::uint32_t index() const { return next_index_ - 1; }
   const wire::Batch& batch() const { return *batch_; }
+  // An error if a case has closed the channel's descriptor, or made it refer to another file.
+  Status check_socket() const;
   // Whether no other lane of the slot runs the job at the same time; false without a job.
   bool runs_alone() const;
 
@@ -49,11 +53,14 @@ class Channel {
   Status reply(std::span<const std::uint8_t> message, bool others_follow = false);
 
  private:
-  Channel(Fd socket, wire::Arena arena) : socket_(std::move(socket)), arena_(std::move(arena)) {}
+  Channel(Fd socket, wire::Arena arena)
+      : socket_(std::move(socket)), inode_(inode_of(socket_)), arena_(std::move(arena)) {}
+  static ino_t inode_of(const Fd& file);
   Status flush();
   void answer_that_lane_let_go();
 
   Fd socket_;
+  ino_t inode_;  // of the socket; 0 if unknown
   wire::Arena arena_;
   wire::Bytes batch_bytes_;
   const wire::Batch* batch_ = nullptr;

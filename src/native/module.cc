@@ -327,6 +327,10 @@ bool answer_job(ModuleState& state, PyObject* arguments) {
       return false;
     }
   }
+  if (const Status ours = state.channel->check_socket(); !ours) {
+    raise(ours.error());
+    return false;
+  }
   parts.index = state.channel->index();
   parts.inputs = state.fillings;
   parts.growth = state.memory.after_case(state.lent_bytes);
@@ -336,6 +340,7 @@ bool answer_job(ModuleState& state, PyObject* arguments) {
   if (!build_reply(parts, state.builder)) return false;
   const Status sent = send_reply(state);
   if (!sent) raise(sent.error());
+  state.owes_answer = false;
   return sent.has_value();
 }
 
@@ -348,6 +353,7 @@ PyObject* reply(PyObject* module, PyObject* arguments) {
 }
 
 void begin_job(ModuleState& state) {
+  state.owes_answer = true;
   const Channel& channel = *state.channel;
   state.stages.begin();
   state.key = {channel.batch().settings()->seed(), channel.job().test_case()->id(), 0};
@@ -368,6 +374,8 @@ void begin_job(ModuleState& state) {
 PyObject* next_job(PyObject* module, PyObject*) {
   ModuleState& state = state_of(module);
   if (!state.channel) return raise(Error{"no channel is open"});
+  // This ends the lane while the header still names the job, so that the slot blames it.
+  if (state.owes_answer) return raise(Error{"the case has prevented its answer"});
   const auto received = state.channel->next();
   if (!received) return raise(received.error());
   if (*received == Channel::Received::closed) return none();

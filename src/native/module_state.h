@@ -41,6 +41,7 @@ struct ModuleState {
   std::uint64_t lent_bytes = 0;
   flatbuffers::FlatBufferBuilder builder;
   MemoryWatch memory;
+  bool owes_answer = false;   // the running job has no reply yet
   bool has_children = false;  // processes that ran after the previous case
   Ref settings;               // of the batch
   Ref lane;                   // its LaneSpec

@@ -203,7 +203,7 @@ Status BatchRun::start(std::size_t seat) {
   // Lent results die with their lane, so the lane runs nothing else until they are compared.
   state.lends = jobs_.size() == 1 && jobs_.front().trial.perturbations == 0 &&
                 (at.on_gpu() || at.lane->can_lend());
-  state.since_ns = monotonic_ns();
+  state.since_ns = state.sent_ns = monotonic_ns();
   at.lane->count_cases(state.sent.size());
   send_batch(seat, state.sent);
   return {};
@@ -340,8 +340,12 @@ std::optional<std::size_t> BatchRun::to_blame(std::size_t seat, Loss how,
   if (exit && exit->code == kDeviceFaultExit && !outside_mps) return std::nullopt;
   const wire::ArenaHeader& header = seats_[seat].lane->arena()->header();
   const std::uint32_t running = header.running.load(std::memory_order_acquire);
-  if (!exit || running >= state.sent.size() || running < state.answered) return std::nullopt;
-  return state.sent[running];
+  if (!exit) return std::nullopt;
+  if (running < state.sent.size() && running >= state.answered) return state.sent[running];
+  // A lane is idle after its last reply. If that is missing, a case has prevented it.
+  const bool started = header.started_ns.load(std::memory_order_relaxed) >= state.sent_ns;
+  const bool silent = running == wire::kIdle && started && exit->code != kDeviceFaultExit;
+  return silent ? std::optional(state.sent[state.answered]) : std::nullopt;
 }
 
 // The test lane has run the first trial of a case, which decides for the others. A kernel that is

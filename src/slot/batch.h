@@ -86,9 +86,10 @@ class BatchRun {
     // the future.
     std::optional<std::size_t> at_hand;  // index into `sent`
     std::int64_t since_ns = 0;           // start of that job, or the time of sending
-    std::uint64_t lane_number = 0;       // counts the lanes of this seat in this batch
-    bool lends = false;                  // large results stay with the lane
-    std::uint64_t lent_bytes = 0;        // by the last answer
+    std::int64_t sent_ns = 0;
+    std::uint64_t lane_number = 0;  // counts the lanes of this seat in this batch
+    bool lends = false;             // large results stay with the lane
+    std::uint64_t lent_bytes = 0;   // by the last answer
     // The lane waits for its GPU after each job. Without that, it waits after many jobs, and any
     // job without an answer may be the one that broke the GPU. Under MPS, the fault may also be
     // another process's: a careful lane does not go through MPS.

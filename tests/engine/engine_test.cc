@@ -223,6 +223,19 @@ TEST(Engine, ACaseCannotHideThatItsTimeIsUp) {
                                                    Pair(fake("echo", 4), "pass")));
 }
 
+TEST(Engine, ACaseThatCutsItsLaneOffIsBlamedAlone) {
+  Cli cli;
+  const std::string cases =
+      cli.write_cases({fake("echo", 1), fake("prevents_its_answer", 2), fake("echo", 3),
+                       fake("closes_its_channel", 4), fake("echo", 5)});
+  cli.call_api({"--api_config_file=" + cases, "--num_workers_per_gpu=1", "--values=usual"});
+  EXPECT_THAT(cli.outcomes(), UnorderedElementsAre(Pair(fake("echo", 1), "pass"),
+                                                   Pair(fake("prevents_its_answer", 2), "crash"),
+                                                   Pair(fake("echo", 3), "pass"),
+                                                   Pair(fake("closes_its_channel", 4), "crash"),
+                                                   Pair(fake("echo", 5), "pass")));
+}
+
 TEST(Engine, ACaseThatFailsOnlyInAUsedLaneIsMarked) {
   Cli cli;
   // Small cases come first, so the fifth finds a lane that has run four.

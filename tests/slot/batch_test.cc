@@ -45,8 +45,8 @@ void answer_batches(int socket, const wire::ArenaHeader&) {
   }
 }
 
-// Answers every job by its text: "no kernel", "no memory", "dies", "hangs", or a result. The first
-// lane does not send its answer to "reply lost". Has no kernel for a job to try unfilled.
+// Answers every job by its text: "no kernel", "no memory", "dies", "silent", "hangs", or a result.
+// The first lane does not send its answer to "reply lost". Has no kernel for a job to try unfilled.
 void answer_by_text(int number, int socket, const wire::ArenaHeader& header) {
   auto& running = const_cast<wire::ArenaHeader&>(header).running;
   while (true) {
@@ -57,6 +57,11 @@ void answer_by_text(int number, int socket, const wire::ArenaHeader& header) {
       running.store(i);
       const std::string_view text = (*batch)->jobs()->Get(i)->test_case()->text()->string_view();
       if (text == "dies") std::_Exit(1);
+      if (text == "silent") {
+        const_cast<wire::ArenaHeader&>(header).started_ns.store(monotonic_ns());
+        running.store(wire::kIdle);
+        std::_Exit(0);
+      }
       if (text == "hangs") ::pause();
       if (text == "reply lost" && number == 0) continue;
       const bool unfilled =
@@ -313,6 +318,12 @@ TEST(Batch, TheOthersAreAskedWhereTheFirstLaneDies) {
       ::testing::ElementsAre("ok, ok", "crashed, ok",
                              "skipped, skipped (not asked: the paddle lane cannot run this)",
                              kNotAsked, "ok, ok"));
+}
+
+// It has run all jobs, as its header says, and has not answered one.
+TEST(Batch, AJobWithoutAnAnswerIsBlamedForTheEndOfAnIdleLane) {
+  EXPECT_THAT(run_batch({job_of(0, "fine", false), job_of(1, "silent", false)}),
+              ::testing::ElementsAre("ok, ok", "crashed, ok"));
 }
 
 // Its reply to the trial before is lost, so that trial runs again: it is not skipped without a

@@ -206,6 +206,21 @@ class Fake:
         ctypes.c_uint32.from_address(own_arena()).value = 0xFFFFFFFF
         time.sleep(1e6)
 
+    def do_prevents_its_answer(self, x):
+        import assay_native
+
+        assay_native.reply = lambda *_: None
+        return x
+
+    def do_closes_its_channel(self, x):
+        self.other_end, own_end = socket.socketpair()
+        pair = {self.other_end.fileno(), own_end.fileno()}
+        for descriptor in {int(name) for name in os.listdir("/proc/self/fd")} - pair:
+            link = f"/proc/self/fd/{descriptor}"
+            if os.path.exists(link) and os.readlink(link).startswith("socket:"):
+                os.dup2(own_end.fileno(), descriptor)
+        return x
+
     def do_slow(self, x, seconds):
         time.sleep(seconds)
         return x
@@ -431,6 +446,7 @@ def kill_when_idle(lane, note):
         f"paddle.fake.{name}"
         for name in "echo crash exit hang wrong raises raises_no_text gives_no_text gives_no_shape "
         "nonsense no_kernel out_of_memory needs_all_memory contaminated child hides_its_start hides_as_idle "
+        "prevents_its_answer closes_its_channel "
         "wrong_in_graphs unsteady raises_the_second_time gpu_fault sanitized wrong_at_both_ends "
         "flawed_nan flawed_value flawed_raises flawed_shape flawed_dies".split()
     )
