@@ -116,12 +116,13 @@ int wait_for(pid_t child) {
 }
 
 int run_shut_in(const std::string& folder, bool trusted, char** command) {
-  forget_secrets();
+  forget_environment();
   if (separate()) {
     const pid_t child = ::fork();
     if (child < 0) return complain(std::string("fork: ") + std::strerror(errno));
     if (child > 0) return wait_for(child);
   }
+  leave_terminal();
   drop_root(folder);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // after drop_root(), which clears it
   const std::string missing = shut_in(folder);

@@ -8,11 +8,13 @@
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -75,6 +77,19 @@ constexpr std::array kIgnored {
 #endif
 };
 
+// Calls that open a file, and which argument has the flags.
+constexpr std::array kOpens {
+  std::pair{__NR_openat, 2},
+#if defined(__x86_64__)
+      std::pair{__NR_open, 1},
+#endif
+};
+
+// The requests of ioctl that programs need on their own files and pipes. All others fail: TIOCSTI
+// types into a terminal, and FS_IOC_SETFLAGS changes attributes through a read-only descriptor.
+constexpr std::array<std::uint32_t, 7> kRequests{TCGETS,  TIOCGWINSZ, TIOCGPGRP, FIONREAD,
+                                                 FIONBIO, FIOCLEX,    FIONCLEX};
+
 // Rights that the headers of older systems lack, by the version of Landlock that has them.
 constexpr std::uint64_t kRefer = 1ULL << 13;
 constexpr std::uint64_t kTruncate = 1ULL << 14;
@@ -136,6 +151,10 @@ std::string limit_calls() {
   const auto load = [](std::uint32_t offset) {
     return sock_filter{BPF_LD | BPF_W | BPF_ABS, 0, 0, offset};
   };
+  // The lower half of an argument, which holds all flags and requests.
+  const auto argument = [](int index) {
+    return static_cast<std::uint32_t>(offsetof(seccomp_data, args) + 8 * index);
+  };
   // Skips the next instruction unless the loaded value equals this one.
   const auto if_equal = [](std::uint32_t value) {
     return sock_filter{BPF_JMP | BPF_JEQ | BPF_K, 0, 1, value};
@@ -156,7 +175,25 @@ std::string limit_calls() {
     program.push_back(if_equal(static_cast<std::uint32_t>(call)));
     program.push_back(answer(SECCOMP_RET_ERRNO));
   }
+  // Before its third version, Landlock lets a read-only open truncate. openat2 hides its flags in
+  // memory; programs that get ENOSYS use openat.
+  program.push_back(if_equal(__NR_openat2));
+  program.push_back(answer(SECCOMP_RET_ERRNO | ENOSYS));
+  for (const auto& [call, flags] : kOpens) {
+    program.insert(
+        program.end(),
+        {sock_filter{BPF_JMP | BPF_JEQ | BPF_K, 0, 5, static_cast<std::uint32_t>(call)},
+         load(argument(flags)), sock_filter{BPF_ALU | BPF_AND | BPF_K, 0, 0, O_TRUNC | O_ACCMODE},
+         if_equal(O_TRUNC), answer(SECCOMP_RET_ERRNO | EPERM), load(offsetof(seccomp_data, nr))});
+  }
+  program.push_back(sock_filter{BPF_JMP | BPF_JEQ | BPF_K, 1, 0, __NR_ioctl});
   program.push_back(answer(SECCOMP_RET_ALLOW));
+  program.push_back(load(argument(1)));
+  for (const std::uint32_t request : kRequests) {
+    program.push_back(if_equal(request));
+    program.push_back(answer(SECCOMP_RET_ALLOW));
+  }
+  program.push_back(answer(SECCOMP_RET_ERRNO | ENOTTY));
   const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
   if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) {
     return lacks("seccomp filters");
@@ -218,15 +255,34 @@ void drop_root(const std::string& folder) {
   ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_DAC_READ_SEARCH, 0, 0);
 }
 
-void forget_secrets() {
-  constexpr std::array<std::string_view, 9> kWords{
-      "TOKEN", "SECRET", "PASS", "KEY", "CREDENTIAL", "AUTH", "COOKIE", "PRIVATE", "SESSION"};
+void leave_terminal() {
+  if (::setsid() >= 0) return;
+  const int terminal = ::open("/dev/tty", O_RDWR | O_CLOEXEC);  // the leader of a group keeps it
+  if (terminal < 0) return;
+  (void)!::ioctl(terminal, TIOCNOTTY);
+  ::close(terminal);
+}
+
+void forget_environment() {
+  constexpr std::array<std::string_view, 22> kNeeded{
+      "PATH",         "HOME",        "LANG",    "LC_*",           "TERM",
+      "TZ",           "USER",        "PWD",     "TMPDIR",         "LD_LIBRARY_PATH",
+      "CONDA_*",      "VIRTUAL_ENV", "CUDA_*",  "NCCL_*",         "FLAGS_*",
+      "OMP_*",        "MKL_*",       "PYTHON*", "BENCHMARK_ROOT", "BASH_FUNC_kill%%",
+      "ASSAY_SHIM_*", kKeepVariable};
+  const char* value = std::getenv(kKeepVariable);
+  const std::string kept = std::string(",") + (value == nullptr ? "" : value) + ",";
+  const auto is_needed = [&](std::string_view name) {
+    if (kept.find("," + std::string(name) + ",") != std::string::npos) return true;
+    return std::any_of(kNeeded.begin(), kNeeded.end(), [&](std::string_view needed) {
+      return needed.ends_with('*') ? name.starts_with(needed.substr(0, needed.size() - 1))
+                                   : name == needed;
+    });
+  };
   std::vector<std::string> names;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view name = std::string_view(*entry).substr(0, std::strcspn(*entry, "="));
-    for (const std::string_view word : kWords) {
-      if (name.find(word) != std::string_view::npos) names.emplace_back(name);
-    }
+    if (!is_needed(name)) names.emplace_back(name);
   }
   for (const std::string& name : names) ::unsetenv(name.c_str());
 }

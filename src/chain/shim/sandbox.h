@@ -23,7 +23,13 @@ bool separate();
 // of processes holds. Without root it does nothing.
 void drop_root(const std::string& folder);
 
-// Removes variables from the environment whose names speak of secrets.
-void forget_secrets();
+// Gives up the controlling terminal, so that nobody can type into it.
+void leave_terminal();
+
+// Names that a rehearsal passes on beside those that programs need, separated by commas.
+inline constexpr const char* kKeepVariable = "ASSAY_KEEP_ENVIRONMENT";
+
+// Removes all other variables from the environment: any of them may hold a secret.
+void forget_environment();
 
 }  // namespace assay::chain::shim

@@ -1,5 +1,6 @@
 #include "chain/script/rehearse.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -11,7 +12,9 @@
 #include <array>
 #include <csignal>
 #include <cstdlib>
+#include <functional>
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
 #include "chain/script/shim_folder.h"
 #include "material.h"
@@ -33,6 +36,7 @@ class RehearsalTest : public testing::Test {
   RehearsalTest() {
     put(outside() / "kept", "kept\n");
     ::setenv("OUTSIDE", outside().c_str(), 1);
+    ::setenv("ASSAY_KEEP_ENVIRONMENT", "OUTSIDE,PORT", 1);
   }
 
   fs::path project() const { return scratch_.path() / "project"; }
@@ -167,6 +171,73 @@ echo x >> large.bin
   EXPECT_EQ(after.st_mtim.tv_sec, before.st_mtim.tv_sec);
 }
 
+// In a child with a terminal of its own, because this process may not lose its terminal.
+std::string rehearsed_on_terminal(const std::function<std::string(const std::string&)>& run) {
+  const Fd terminal(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
+  EXPECT_EQ(::grantpt(terminal.get()) | ::unlockpt(terminal.get()), 0);
+  const std::string path = ::ptsname(terminal.get());
+  std::array<int, 2> ends{};
+  EXPECT_EQ(::pipe(ends.data()), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::setsid();
+    const int own = ::open(path.c_str(), O_RDWR);  // becomes the controlling terminal
+    const std::string printed = own < 0 ? "no terminal" : run(path);
+    (void)!::write(ends[1], printed.data(), printed.size());
+    ::_exit(0);
+  }
+  ::close(ends[1]);
+  std::string printed;
+  std::array<char, 4096> buffer{};
+  ssize_t got = 0;
+  while ((got = ::read(ends[0], buffer.data(), buffer.size())) > 0)
+    printed.append(buffer.data(), got);
+  ::close(ends[0]);
+  ::waitpid(child, nullptr, 0);
+  return printed;
+}
+
+// Keys that a script types into a terminal would be run by the user's shell.
+TEST_F(RehearsalTest, AScriptHasNoTerminalToTypeInto) {
+  const std::string printed = rehearsed_on_terminal([&](const std::string& path) {
+    return good(
+               "/usr/bin/python3 - << 'END'\n"
+               "import fcntl, os, termios\n"
+               "for path in '/dev/tty', '" +
+               path +
+               "':\n"
+               "    try:\n"
+               "        terminal = os.open(path, os.O_RDONLY)\n"
+               "        if path == '/dev/tty': print('has a terminal')\n"
+               "        fcntl.ioctl(terminal, termios.TIOCSTI, b'x')\n"
+               "        print('has typed')\n"
+               "    except OSError as error:\n"
+               "        print('refused', error.errno)\n"
+               "END\n")
+        .printed;
+  });
+  EXPECT_THAT(printed, Not(HasSubstr("has ")));
+  EXPECT_THAT(printed, HasSubstr("refused"));
+}
+
+TEST_F(RehearsalTest, AReadOnlyDescriptorChangesNothing) {
+  const std::string printed =
+      good(
+          "/usr/bin/python3 - << 'END'\n"
+          "import fcntl, os\n"
+          "kept = os.environ['OUTSIDE'] + '/kept'\n"
+          "file = os.open(kept, os.O_RDONLY)\n"
+          "for call in (lambda: os.open(kept, os.O_RDONLY | os.O_TRUNC),\n"
+          "             lambda: fcntl.ioctl(file, 0x40086602, bytes(8)),\n"
+          "             lambda: fcntl.ioctl(file, 0x401c5820, bytes(28))):\n"
+          "    try: print('done', call())\n"
+          "    except OSError as error: print('refused', error.errno)\n"
+          "END\n")
+          .printed;
+  EXPECT_THAT(printed, testing::EndsWith("refused 1\nrefused 25\nrefused 25\n"));
+  EXPECT_EQ(read_file(outside() / "kept").value(), "kept\n");
+}
+
 TEST_F(RehearsalTest, ThereIsNoNetwork) {
   const Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -185,12 +256,12 @@ TEST_F(RehearsalTest, ThereIsNoNetwork) {
 }
 
 TEST_F(RehearsalTest, SignalsReachNobodyAndSecretsAreGone) {
-  ::setenv("MY_API_TOKEN", "hunter2", 1);
+  ::setenv("database_url", "hunter2", 1);
   const Rehearsal done = good(
       "builtin kill -9 $PPID -1; builtin kill -9 $$\n"
-      "python after.py \"$MY_API_TOKEN\"\n");
+      "python after.py \"$database_url\"\n");
   EXPECT_THAT(argvs(done.commands), ElementsAre(ElementsAre("python", "after.py", "")));
-  ::unsetenv("MY_API_TOKEN");
+  ::unsetenv("database_url");
 }
 
 // The command lines of all processes.
