@@ -39,7 +39,7 @@ Result<Gate> Gate::open(const GateOptions& options, const std::string& usual) {
   ASSAY_CHECK(check_choice("--fail-on", kFailOn, gate.fail_on_));
   if (options.against == kShippedFaults) {
     ASSAY_TRY(const LanePackage package, LanePackage::find());
-    gate.shipped_ = package.python_path / "assay" / "known_faults";
+    gate.shipped_ = package.native_path / "known_faults";
   } else if (!options.against.empty()) {
     ASSAY_TRY(gate.past_, load_past(options.against));
   } else if (gate.fail_on_ == "new") {

@@ -27,7 +27,7 @@
 //
 // A fault without `cases` states no number: it may show in any number of cases, or in none. Values
 // and dtypes that it does not list may be any. A file of such faults only is a list of known faults
-// that people keep; assay ships some (python/assay/known_faults).
+// that people keep; assay ships some, generated from docs/findings.
 
 #include <cstdint>
 #include <filesystem>

@@ -1,6 +1,6 @@
 """No false alarms: assay ships an entry for each fault that the examples and the public sample show.
 
-An entry of python/assay/known_faults means that somebody has looked at the call itself, without assay."""
+A [[fault]] of a finding means that somebody has looked at the call itself, without assay."""
 
 import pathlib
 

@@ -1,10 +1,13 @@
-"""python3 tools/findings index | run [NAME...]
+"""python3 tools/findings index | run [NAME...] | lists FOLDER
 
-index writes docs/findings/README.md; run runs the scripts and says which bugs show.
+index writes docs/findings/README.md; run runs the scripts and says which bugs show; lists writes the lists of
+known faults.
 """
 
+import pathlib
 import sys
 
+import known_faults
 import model
 import pages
 import runner
@@ -19,6 +22,9 @@ def main(arguments: list[str]) -> int:
         chosen = [each for each in findings if each.runs_here and each.name in (arguments[1:] or [each.name])]
         for name, result in sorted(runner.run(chosen).items()):
             print(f"{result.verdict}  {name}")
+        return 0
+    if arguments[:1] == ["lists"] and len(arguments) == 2:
+        known_faults.write(findings, pathlib.Path(arguments[1]))
         return 0
     print(__doc__)
     return 2

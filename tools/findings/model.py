@@ -24,14 +24,16 @@ class Invalid(Exception):
 
 @dataclass(frozen=True)
 class Fault:
-    """How assay reports the finding: one block of a baseline."""
+    """How assay reports the finding: the entries of the lists of known faults."""
 
     outcome: str
     where: str
     how: str
-    values: list[str]
-    dtypes: list[str]
-    api: str = ""  # the finding's API if empty
+    values: list[str] = field(default_factory=list)  # any if empty, as in a baseline
+    dtypes: list[str] = field(default_factory=list)
+    apis: list[str] = field(default_factory=list)  # the finding's API if empty
+    versions: list[str] = field(default_factory=list)  # the finding's if empty
+    reason: str = ""  # the finding's title if empty
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ def read(file: pathlib.Path) -> Finding:
     faults = []
     for each in table.pop("fault", []):
         keys = Fault.__annotations__
-        _check_keys(f"{file.name}: fault", each, keys, set(keys) - {"api"})
+        _check_keys(f"{file.name}: fault", each, keys, {"outcome", "where", "how"})
         faults.append(Fault(**each))
     finding = Finding(name=file.stem, fault=faults, **table)
     _check_values(finding)
@@ -133,3 +135,4 @@ def _check_values(finding: Finding) -> None:
     for fault in finding.fault:
         check(fault.outcome in OUTCOMES, "fault", f"unknown outcome {fault.outcome}")
         check(set(fault.values) <= set(REGIMES), "fault", "unknown value regime")
+        check(set(fault.versions) <= set(finding.versions), "fault", "versions beyond those of the finding")

@@ -149,6 +149,8 @@ def fill(tree: pathlib.Path, build: pathlib.Path) -> None:
     shutil.copytree(
         ROOT / "python" / "assay", package / "python" / "assay", ignore=shutil.ignore_patterns("__pycache__")
     )
+    lists = package / "lib" / "known_faults"
+    subprocess.run([sys.executable, ROOT / "tools" / "findings", "lists", lists], check=True)
     own = (ROOT / "python" / "assay" / "__init__.py").read_text()
     (package / "__init__.py").write_text(own + ELSEWHERE)
     for typing in ("__init__.pyi", "py.typed"):
