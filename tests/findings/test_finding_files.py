@@ -9,6 +9,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools" / "findings"))
 
+import known_faults  # noqa: E402, F401
 import model  # noqa: E402
 import pages  # noqa: E402
 import runner  # noqa: E402

@@ -2,10 +2,9 @@
 
 import dataclasses
 
-import known_faults
 import pytest
 import tomllib
-from test_finding_files import FINDINGS, model
+from test_finding_files import FINDINGS, known_faults, model
 
 FINDING = next(each for each in FINDINGS if each.name == "torch-remainder-large-quotient")
 FAULT = model.Fault("mismatch", "result", "value")
