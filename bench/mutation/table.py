@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The table of lab/2026-11-judging.md: all faults, planted in small cases of every API that the corpora have.
+"""The table of lab/mutation.md: all faults, planted in small cases of every API that the corpora have.
 
-    python3 bench/mutation/table.py [--full] [--sample 1/2] [--markdown lab/2026-11-judging.md] CORPUS…
+    python3 bench/mutation/table.py [--full] [--sample 1/2] [--markdown lab/mutation.md] CORPUS…
 
 Of each API one case, drawn by the seed; with --full three. A corpus may be packed (.xz). The table is printed
 and, with --markdown, put between the marks of that file; then how long it took, and on which machine.

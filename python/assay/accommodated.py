@@ -41,7 +41,7 @@ def page(apis: dict[str, Any]) -> str:
         lines += ["", f"## {title}", "", "| deviation | APIs | finding |", "|---|---|---|"]
         for each, among in names.items():
             if each.kind == kind:
-                known = "[yes](../findings/README.md)" if each.finding else ""
+                known = f"[yes](../findings/{each.finding}.toml)" if each.finding else ""
                 lines.append(f"| {each.what} | {', '.join(f'`{name}`' for name in among)} | {known} |")
     return "\n".join(lines) + "\n"
 

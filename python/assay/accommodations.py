@@ -11,7 +11,7 @@ class Accommodation(NamedTuple):
 
     kind: str  # "follows": the reference does what Paddle does; "avoids": the inputs avoid a bug
     what: str
-    # A phrase of lab/2026-11-findings.md, if the deviation is a bug or contradicts the documentation.
+    # A file of docs/findings, without ".toml", if the deviation is a bug or contradicts the documentation.
     finding: str = ""
 
     def __str__(self) -> str:

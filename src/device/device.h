@@ -39,7 +39,7 @@ inline constexpr int kDeviceFaultExit = 86;
 // An environment entry for processes that open GPUs: they number GPUs as nvidia-smi does.
 inline constexpr const char* kGpuOrder = "CUDA_DEVICE_ORDER=PCI_BUS_ID";
 // Likewise: one hardware queue per GPU instead of eight. The driver creates and destroys contexts
-// serially, and each takes half of the time then (lab/gpu/2026-11-25-contexts.txt). Work on
+// serially, and each takes half of the time then (lab/gpu.md). Work on
 // several streams runs serially; results are the same.
 inline constexpr const char* kGpuQueues = "CUDA_DEVICE_MAX_CONNECTIONS=1";
 

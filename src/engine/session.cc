@@ -22,8 +22,7 @@ constexpr std::uint64_t kMostLogBytes = std::uint64_t{64} << 20U;  // of a lane 
 constexpr std::int64_t kNsInMs = 1'000'000;
 constexpr std::int64_t kSweepNs = 1'000 * kNsInMs;  // for killed processes to end
 // Slots on GPUs that start at the same time. Each has two lanes and creates two contexts, 0.2 s
-// each; the driver creates them serially, so more slots would only wait
-// (lab/gpu/2026-11-25-contexts.txt).
+// each; the driver creates them serially, so more slots would only wait (lab/gpu.md).
 constexpr std::size_t kBeginAtOnce = 2;
 using Wait = asio::posix::stream_descriptor::wait_type;
 

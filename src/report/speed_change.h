@@ -44,8 +44,7 @@ class SpeedComparison {
   // The pace needs at least this many parts.
   static constexpr std::size_t kEnoughForPace = 20;
   // Margin for the host's clock. Of 430 parts of two runs of one build, 30 differed by more than
-  // 2.5%, 5 by more than 10%, and 1 by more than this
-  // (lab/benchmarks/2026-11-23-performance-modes.md).
+  // 2.5%, 5 by more than 10%, and 1 by more than this (lab/gpu.md).
   static constexpr double kMarginOfRuns = 0.15;
 
   SpeedComparison() = default;

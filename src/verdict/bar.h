@@ -1,7 +1,7 @@
 #pragma once
 
 // The constants of the error bar, and the verdict of a measured bar. The constants come from the
-// histogram in lab/2026-11-judging.md.
+// histogram in lab/judging.md.
 
 #include <algorithm>
 #include <cmath>

@@ -60,8 +60,7 @@ bool is_of_device(std::string_view what);
 
 // As speed_of(), for a part whose right side takes `right_ns` per call. To be slow or fast, samples
 // must also differ by 1 µs on a device's clock, or calls by 0.05 µs on the host's clock: two
-// processes of the same build differ by that much for their whole lives
-// (lab/gpu/2026-11-23-night-h200.txt, docs/benchmarks.md).
+// processes of the same build differ by that much for their whole lives (lab/gpu.md).
 Speed speed_of_part(std::string_view what, std::uint32_t calls, double right_ns, const Ratio& ratio,
                     double margin);
 

@@ -334,7 +334,7 @@ TEST_F(Gpu, ThePlugInIsLookedForNearTheProgram) {
   EXPECT_THAT(result.output, HasSubstr("GPU 0"));
 }
 
-// As compute-sanitizer 2025.3 writes it (lab/gpu/2026-11-22-sanitizer.txt).
+// As compute-sanitizer 2025.3 writes it.
 constexpr const char* kOutOfBounds =
     "========= Invalid __global__ write of size 4 bytes\n"
     "=========     at oob_write(float *, long long)+0x90 in planted.cu:2\n"

@@ -3,7 +3,7 @@
 import pytest
 from assay.sanitizer import Sanitizer, in_one_line
 
-# As compute-sanitizer 2025.3 wrote them (lab/gpu/2026-11-22-sanitizer.txt).
+# As compute-sanitizer 2025.3 wrote them.
 BEGIN = "========= COMPUTE-SANITIZER\n"
 UNSET = """\
 ========= Uninitialized __global__ memory read of size 4 bytes

@@ -113,7 +113,7 @@ def test_what_cannot_be_is_said_in_one_line(tmp_path, corpus, flag, words):
 
 
 # The share that has to be found of each fault that changes a value, in a tenth of the mutants of our own
-# corpus with seed 1 (see lab/2026-11-judging.md). Aims are 99%, 95% and 90%; a tenth has some
+# corpus with seed 1 (see lab/mutation.md). Aims are 99%, 95% and 90%; a tenth has some
 # twenty of each, so that one survivor more is 5%.
 LEAST = {
     "off_5_percent": 0.95,

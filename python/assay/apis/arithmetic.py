@@ -265,7 +265,7 @@ def add_n(inputs, name=None):
     scale=uniform(0.5, 2),
     accommodates=follows(
         "for integers, the factor and the bias are truncated to integers first",
-        "`paddle.scale` of whole numbers",
+        "paddle-scale-whole-numbers",
     ),
 )
 def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
@@ -355,7 +355,7 @@ same(
     regimes={"wide": {"x": ABOVE_ZERO, "y": ABOVE_ZERO}},
     accommodates=avoids(
         "wide inputs are positive; with the smallest integer the call never returns",
-        "paddle.gcd(to_tensor([-2147483648])",
+        "paddle-gcd-hang",
     ),
 )
 

@@ -95,7 +95,7 @@ def astype(self, dtype):
     "paddle.assign",
     accommodates=follows(
         "a Python float becomes float64, and a number becomes a tensor of shape [1]",
-        "`paddle.assign` of a number",
+        "paddle-assign-number",
     ),
 )
 def assign(x, output=None):

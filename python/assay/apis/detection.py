@@ -125,7 +125,7 @@ def _image(anchors, this):
     grad=False,
     accommodates=follows(
         "boxes smaller than one pixel are removed, however small `min_size` is",
-        "`min_size` of `generate_proposals`",
+        "paddle-generate-proposals-min-size",
     ),
 )
 def generate_proposals(
@@ -230,7 +230,7 @@ def off_thresholds(this):
     bboxes=lambda this: whole_boxes(64, 64, this),
     scores=off_thresholds,
     grad=False,
-    accommodates=follows("returns (out, rois_num, index)", "matrix_nms returns (out, rois_num, index)"),
+    accommodates=follows("returns (out, rois_num, index)", "paddle-matrix-nms-order"),
 )
 def matrix_nms(
     bboxes, scores, score_threshold, post_threshold, nms_top_k, keep_top_k, use_gaussian=False,

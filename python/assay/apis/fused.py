@@ -89,9 +89,7 @@ def fused_bias_act(
 
 @api(
     "paddle.incubate.nn.functional.fused_rms_norm",
-    accommodates=follows(
-        "`bias` is ignored when there is no residual", "fused_rms_norm without residual ignores"
-    ),
+    accommodates=follows("`bias` is ignored when there is no residual", "paddle-fused-rms-norm-bias"),
 )
 def fused_rms_norm(
     x, norm_weight, norm_bias, epsilon, begin_norm_axis=1, bias=None, residual=None, quant_scale=-1,
@@ -113,7 +111,7 @@ def fused_rms_norm(
     grad=False,
     accommodates=follows(
         "returns four results; only the shapes of mean and variance are compared",
-        "fused_layer_norm returns four tensors",
+        "paddle-fused-layer-norm-results",
     ),
 )
 def fused_layer_norm(

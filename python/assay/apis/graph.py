@@ -32,7 +32,7 @@ def _apart(this):
 
 _EDGES = {"src_index": _source, "dst_index": _target, "out_size": constant(lambda x: max(1, x.shape[0]))}
 ONE_EDGE = avoids(
-    "no edge is duplicated; a maximum would propagate its gradient twice", "geometric.send_u_recv max/min"
+    "no edge is duplicated; a maximum would propagate its gradient twice", "paddle-send-u-recv-double-edge"
 )
 _TIED = "the documentation does not say which of several equal messages gets the gradient"
 

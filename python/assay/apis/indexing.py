@@ -76,11 +76,11 @@ def _put(x, index, value, this):
 
 
 NO_PLACE_TWICE = avoids(
-    "no position is written twice; the gradient would go to the wrong value", "`y[i] = v` with an index twice"
+    "no position is written twice; the gradient would go to the wrong value", "paddle-setitem-index-twice"
 )
 SOME_PLACE = avoids(
     "half of a small mask is True; Paddle rejects a mask that is False everywhere",
-    "a mask that is False everywhere",
+    "paddle-setitem-empty-mask",
 )
 
 

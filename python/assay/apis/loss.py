@@ -85,7 +85,7 @@ def _logits(this):
         follows("no gradient with respect to `label` and `pos_weight`"),
         avoids(
             "large tensors contain no logit of exactly 0, where the gradient is too small by 1",
-            "the gradient at a logit of exactly 0",
+            "paddle-bce-with-logits-gradient-zero",
         ),
     ),
 )
@@ -201,7 +201,7 @@ def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=
     accommodates=(
         NO_LOSS,
         follows("1e-11 is added to each squared norm; PyTorch adds 1e-12"),
-        follows("the margin is subtracted from the cosine", "margin of `cosine_embedding_loss`"),
+        follows("the margin is subtracted from the cosine", "paddle-cosine-embedding-loss-margin"),
     ),
 )
 def cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean", name=None):

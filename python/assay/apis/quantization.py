@@ -19,7 +19,7 @@ def _check_architecture(arch):
     "paddle.nn.quant.weight_quantize",
     equal=("sorted", "value"),
     grad=False,
-    accommodates=follows("the scale has the dtype of x", "weight_quantize: scale has the dtype of x"),
+    accommodates=follows("the scale has the dtype of x"),
 )
 def weight_quantize(x, algo="weight_only_int8", arch=None, group_size=-1):
     """The order of weights depends on the device's kernels. For bytes only the set of values is compared, for

@@ -13,7 +13,7 @@ from assay.spec import INTEGER
 # Axes given as tensors: each axis once, in order (`x` is tensor 0 of its case).
 AXES = literal(lambda this, x=None: [(this.index + i) % max(x.ndim if x else 1, 1) for i in range(this.size)])
 
-EVENLY = follows("equal elements share the gradient evenly", "gradient of `paddle.max` and `min`")
+EVENLY = follows("equal elements share the gradient evenly", "paddle-max-gradient-evenly")
 
 # Some zeros.
 SPARSE = integers(-1, 2)

@@ -35,9 +35,7 @@ def _convolution(rank, layout):
         f"paddle.sparse.nn.functional.subm_conv{rank}d",
         f"paddle.sparse.nn.functional.subm_conv{rank}d_igemm",
         layouts=IMAGE,
-        accommodates=follows(
-            "`stride` and `padding` have no effect", "Stride of `sparse.nn.functional.subm_conv2d`"
-        ),
+        accommodates=follows("`stride` and `padding` have no effect", "paddle-subm-conv-stride"),
     )
     def submanifold(
         x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format=layout, key=None,

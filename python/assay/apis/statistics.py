@@ -59,7 +59,7 @@ def median(x, axis=None, keepdim=False, mode="avg", name=None, *, out=None):
     x=ALL,
     undefined=PLACES,
     accommodates=follows(
-        "the average of integers is truncated to an integer", "`paddle.nanmedian` of whole numbers"
+        "the average of integers is truncated to an integer", "paddle-nanmedian-whole-numbers"
     ),
 )
 def nanmedian(x, axis=None, keepdim=False, mode="avg", name=None):
