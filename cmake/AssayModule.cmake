@@ -1,12 +1,13 @@
 # The layers of assay, lowest first. A folder under src/ may link and include only folders that
 # stand before it here; assay_module() stops the configure step when one reaches back up.
 set(ASSAY_LAYERS
-    base pages sqlite nvml case fill measure wire device verdict native lane goldens slot schedule store engine report shrink
-    chain/shim chain/params chain/plan chain/script chain/stage chain/results chain/golden chain/fleet chain/run chain/campaign
+    base yaml pages sqlite nvml
+    case fill measure wire device verdict native lane goldens slot schedule store engine report shrink
+    chain/shim chain/params chain/plan chain/script chain/stage chain/results chain/golden chain/fleet chain/run
     http timeline inject cluster
     campaign serve cli cli/full)
 # Folders with a namespace of their own, beside those within folders (chain/plan: assay::chain::plan).
-set(ASSAY_NAMESPACES pages wire native http timeline inject)
+set(ASSAY_NAMESPACES pages wire native http timeline inject campaign)
 # What chains and timelines do without: assay_module() stops the configure step when a folder of theirs
 # links one of these, directly or through another folder.
 set(ASSAY_API_FOLDERS wire device verdict native lane goldens slot schedule store engine report shrink)

@@ -1,9 +1,10 @@
 #include "base/toml.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <optional>
+#include <charconv>
 
 // What it asserts while it reads a key does not hold for every text; without assertions it reports
 // an error.
@@ -15,49 +16,49 @@
 #include "base/nearest.h"
 
 namespace assay {
-
-struct TomlTable::Impl {
-  std::shared_ptr<const toml::table> document;  // keeps all tables alive
-  const toml::table* table = nullptr;
-  std::string where;
-  std::string name;  // "frameworks.paddle"; empty for the whole file
-  std::vector<std::string> asked;
-
-  const toml::node* find(std::string_view key) {
-    asked.emplace_back(key);
-    return table->get(key);
-  }
-  tl::unexpected<Error> error(const toml::node& at, std::string_view message) const {
-    return usage_error(fmt::format("{}:{}: {}", where, at.source().begin.line, message));
-  }
-  std::string named(std::string_view key) const {
-    return name.empty() ? std::string(key) : fmt::format("{}.{}", name, key);
-  }
-};
-
 namespace {
 
-std::optional<std::vector<std::string>> texts_of(const toml::node& node) {
-  std::vector<std::string> texts;
-  const toml::array* array = node.as_array();
-  if (array == nullptr) return std::nullopt;
-  for (const toml::node& entry : *array) {
-    const auto* text = entry.as_string();
-    if (text == nullptr) return std::nullopt;
-    texts.push_back(text->get());
+using Kind = ConfigNode::Kind;
+
+ConfigNode scalar(Kind kind, std::string text) { return {kind, 0, std::move(text), "", {}}; }
+
+Result<ConfigNode> converted(const toml::node& node, std::string_view where) {
+  ConfigNode result;
+  if (const auto* flag = node.as_boolean()) {
+    result = scalar(Kind::flag, flag->get() ? "True" : "False");
+  } else if (const auto* whole = node.as_integer()) {
+    result = scalar(Kind::number, fmt::format("{}", whole->get()));
+  } else if (const auto* number = node.as_floating_point()) {
+    result = scalar(Kind::number, fmt::format("{:#}", number->get()));
+  } else if (const auto* text = node.as_string()) {
+    result = scalar(Kind::text, text->get());
+  } else if (const auto* list = node.as_array()) {
+    result.kind = Kind::list;
+    for (const toml::node& entry : *list) {
+      ASSAY_TRY(result.entries.emplace_back(), converted(entry, where));
+    }
+  } else if (const auto* table = node.as_table()) {
+    result.kind = Kind::table;
+    for (const auto& [key, entry] : *table) {
+      ConfigNode& inner = result.entries.emplace_back();
+      ASSAY_TRY(inner, converted(entry, where));
+      inner.line = key.source().begin.line;
+      inner.name = key.str();
+    }
+  } else {
+    return usage_error(
+        fmt::format("{}:{}: a date or time is no setting", where, node.source().begin.line));
   }
-  return texts;
+  result.line = node.source().begin.line;
+  return result;
 }
 
-template <typename T>
-std::optional<T> value_of(const toml::node& node) {
-  if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-    return texts_of(node);
-  } else if constexpr (std::is_same_v<T, double>) {
-    return node.is_number() ? node.value<double>() : std::nullopt;
-  } else {
-    return node.value_exact<T>();
-  }
+template <typename Number>
+bool is_number(const ConfigNode& node, Number& value) {
+  const std::string_view digits = std::string_view(node.text).substr(node.text.starts_with('+'));
+  const char* const end = digits.data() + digits.size();
+  const auto parsed = std::from_chars(digits.data(), end, value);
+  return node.kind == Kind::number && parsed.ec == std::errc() && parsed.ptr == end;
 }
 
 // The end of the string of TOML that starts at `at`, or of the text.
@@ -102,133 +103,170 @@ Status check_toml_keys(std::string_view text, std::string_view where) {
   return {};
 }
 
-TomlTable::TomlTable(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-TomlTable::TomlTable(TomlTable&&) noexcept = default;
-TomlTable& TomlTable::operator=(TomlTable&&) noexcept = default;
-TomlTable::~TomlTable() = default;
+Result<ConfigNode> toml_tree(std::string_view text, std::string_view where) {
+  ASSAY_CHECK(check_toml_keys(text, where));
+  const toml::parse_result parsed = toml::parse(text, where);
+  if (parsed) return converted(parsed.table(), where);
+  const toml::parse_error& error = parsed.error();
+  return usage_error(
+      fmt::format("{}:{}: {}", where, error.source().begin.line, error.description()));
+}
+
+TomlTable::TomlTable(ConfigNode table, std::string_view where)
+    : file_(std::make_shared<const ConfigNode>(std::move(table))),
+      table_(file_.get()),
+      where_(where) {}
+
+TomlTable::TomlTable(const TomlTable& outer, const ConfigNode& table, std::string name)
+    : file_(outer.file_), table_(&table), where_(outer.where_), name_(std::move(name)) {}
+
+const ConfigNode* TomlTable::find(std::string_view key) {
+  asked_.emplace_back(key);
+  const auto found = std::ranges::find(table_->entries, key, &ConfigNode::name);
+  return found == table_->entries.end() || found->kind == Kind::nothing ? nullptr : &*found;
+}
+
+std::string TomlTable::named(std::string_view key) const {
+  return name_.empty() ? std::string(key) : fmt::format("{}.{}", name_, key);
+}
+
+tl::unexpected<Error> TomlTable::error(const ConfigNode& at, std::string_view message) const {
+  return usage_error(fmt::format("{}:{}: {}", where_, at.line, message));
+}
 
 Result<TomlTable> TomlTable::parse(std::string_view text, std::string_view where,
                                    std::int64_t version) {
-  ASSAY_CHECK(check_toml_keys(text, where));
-  toml::parse_result parsed = toml::parse(text, where);
-  if (!parsed) {
-    const toml::parse_error& error = parsed.error();
-    return usage_error(
-        fmt::format("{}:{}: {}", where, error.source().begin.line, error.description()));
-  }
-  auto impl = std::make_unique<Impl>();
-  impl->document = std::make_shared<const toml::table>(std::move(parsed).table());
-  impl->table = impl->document.get();
-  impl->where = where;
-  const toml::node* found = impl->find("version");
-  if (found == nullptr || found->value_exact<std::int64_t>() != version) {
-    return usage_error(fmt::format("{}: version = {} is wanted", where, version));
-  }
-  return TomlTable(std::move(impl));
+  ASSAY_TRY(ConfigNode tree, toml_tree(text, where));
+  TomlTable table(std::move(tree), where);
+  ASSAY_CHECK(table.want_version(version));
+  return table;
 }
 
-template <typename T>
-Status TomlTable::read_as(std::string_view key, T& value, std::string_view wanted) {
-  const toml::node* const node = impl_->find(key);
-  if (node == nullptr) return {};
-  auto found = value_of<T>(*node);
-  if (!found) return impl_->error(*node, fmt::format("{} wants {}", impl_->named(key), wanted));
-  value = std::move(*found);
-  return {};
+Status TomlTable::want_version(std::int64_t version) {
+  const ConfigNode* const found = find("version");
+  std::int64_t of_file = 0;
+  if (found != nullptr && is_number(*found, of_file) && of_file == version) return {};
+  return usage_error(fmt::format("{}: version = {} is wanted", where_, version));
 }
 
 Status TomlTable::read(std::string_view key, bool& value) {
-  return read_as(key, value, "true or false");
+  const ConfigNode* const node = find(key);
+  if (node == nullptr) return {};
+  if (node->kind != Kind::flag) return error(*node, named(key) + " wants true or false");
+  value = node->text == "True";
+  return {};
 }
+
+Status TomlTable::read(std::string_view key, std::int64_t& value) {
+  const ConfigNode* const node = find(key);
+  if (node == nullptr || (is_number(*node, value) && value >= 1)) return {};
+  return error(*node, named(key) + " wants a whole number of at least 1");
+}
+
 Status TomlTable::read(std::string_view key, double& value) {
-  return read_as(key, value, "a number");
+  const ConfigNode* const node = find(key);
+  if (node == nullptr || is_number(*node, value)) return {};
+  return error(*node, named(key) + " wants a number");
 }
+
 Status TomlTable::read(std::string_view key, std::string& value) {
-  return read_as(key, value, "a text in quotes");
+  const ConfigNode* const node = find(key);
+  if (node == nullptr) return {};
+  if (node->kind != Kind::text) return error(*node, named(key) + " wants a text in quotes");
+  value = node->text;
+  return {};
 }
+
 Status TomlTable::read(std::string_view key, std::vector<std::string>& value) {
-  return read_as(key, value, "a list of texts in quotes");
+  const ConfigNode* const node = find(key);
+  if (node == nullptr) return {};
+  if (node->kind != Kind::list || !std::ranges::all_of(node->entries, [](const ConfigNode& each) {
+        return each.kind == Kind::text;
+      })) {
+    return error(*node, named(key) + " wants a list of texts in quotes");
+  }
+  value.clear();
+  for (const ConfigNode& entry : node->entries) value.push_back(entry.text);
+  return {};
+}
+
+Status TomlTable::read_inner(const ConfigNode& table, std::string_view key,
+                             const ReadTable& read) const {
+  TomlTable inner(*this, table, named(key));
+  ASSAY_CHECK(read(std::string(key), inner));
+  return inner.refuse_others();
 }
 
 Status TomlTable::each_table(const ReadTable& read) {
-  for (const auto& [key, node] : *impl_->table) {
-    const toml::table* const inner = node.as_table();
-    if (inner == nullptr) continue;
-    impl_->asked.emplace_back(key.str());
-    auto impl = std::make_unique<Impl>(*impl_);
-    impl->table = inner;
-    impl->name = impl_->named(key.str());
-    impl->asked.clear();
-    TomlTable table(std::move(impl));
-    ASSAY_CHECK(read(std::string(key.str()), table));
-    ASSAY_CHECK(table.refuse_others());
+  for (const ConfigNode& entry : table_->entries) {
+    if (entry.kind != Kind::table) continue;
+    asked_.push_back(entry.name);
+    ASSAY_CHECK(read_inner(entry, entry.name, read));
   }
   return {};
 }
 
-Status TomlTable::read_tables(std::string_view key, const ReadTable& read) {
-  const toml::node* const node = impl_->find(key);
+Status TomlTable::read_table(std::string_view key, const ReadTable& read) {
+  const ConfigNode* const node = find(key);
   if (node == nullptr) return {};
-  const toml::table* const inner = node->as_table();
-  if (inner == nullptr) {
-    return impl_->error(*node, fmt::format("{} wants tables: [{}.NAME]", key, impl_->named(key)));
+  if (node->kind != Kind::table) return error(*node, named(key) + " wants a table");
+  return read_inner(*node, key, read);
+}
+
+Status TomlTable::read_tables(std::string_view key, const ReadTable& read) {
+  const ConfigNode* const node = find(key);
+  if (node == nullptr) return {};
+  if (node->kind != Kind::table) {
+    return error(*node, fmt::format("{} wants tables: [{}.NAME]", key, named(key)));
   }
-  auto impl = std::make_unique<Impl>(*impl_);
-  impl->table = inner;
-  impl->name = impl_->named(key);
-  impl->asked.clear();
-  TomlTable table(std::move(impl));
-  ASSAY_CHECK(table.each_table(read));
-  return table.refuse_others();
+  return read_inner(*node, key,
+                    [&](const std::string&, TomlTable& inner) { return inner.each_table(read); });
 }
 
 Status TomlTable::read_array(std::string_view key, const ReadTable& read) {
-  const toml::node* const node = impl_->find(key);
+  const ConfigNode* const node = find(key);
   if (node == nullptr) return {};
-  const toml::array* const array = node->as_array();
-  if (array == nullptr) {
-    return impl_->error(*node, fmt::format("{} wants tables: [[{}]]", key, impl_->named(key)));
+  if (node->kind != Kind::list) {
+    return error(*node, fmt::format("{} wants tables: [[{}]]", key, named(key)));
   }
-  for (const toml::node& entry : *array) {
-    const toml::table* const inner = entry.as_table();
-    if (inner == nullptr) return impl_->error(entry, fmt::format("{} wants tables", key));
-    auto impl = std::make_unique<Impl>(*impl_);
-    impl->table = inner;
-    impl->name = impl_->named(key);
-    impl->asked.clear();
-    TomlTable table(std::move(impl));
-    ASSAY_CHECK(read(std::string(key), table));
-    ASSAY_CHECK(table.refuse_others());
+  for (const ConfigNode& entry : node->entries) {
+    if (entry.kind != Kind::table) return error(entry, fmt::format("{} wants tables", key));
+    ASSAY_CHECK(read_inner(entry, key, read));
+  }
+  return {};
+}
+
+Status TomlTable::read_scalars(std::string_view key, const ReadScalar& read) {
+  const ConfigNode* const node = find(key);
+  if (node == nullptr) return {};
+  if (node->kind != Kind::table) return error(*node, named(key) + " wants a table");
+  for (const ConfigNode& entry : node->entries) {
+    if (entry.kind == Kind::nothing) continue;
+    if (!entry.is_scalar()) {
+      return error(entry, fmt::format("{}.{} wants one value", named(key), entry.name));
+    }
+    ASSAY_CHECK(read(entry));
   }
   return {};
 }
 
 Status TomlTable::read_texts(std::string_view key, const ReadText& read) {
-  const toml::node* const node = impl_->find(key);
-  if (node == nullptr) return {};
-  const toml::table* const inner = node->as_table();
-  if (inner == nullptr) return impl_->error(*node, fmt::format("{} wants a table", key));
-  for (const auto& [name, value] : *inner) {
-    const auto* text = value.as_string();
-    if (text == nullptr) {
-      return impl_->error(value, fmt::format("{}.{} wants a text in quotes", key, name.str()));
+  return read_scalars(key, [&](const ConfigNode& entry) -> Status {
+    if (entry.kind != Kind::text) {
+      return error(entry, fmt::format("{}.{} wants a text in quotes", key, entry.name));
     }
-    read(std::string(name.str()), text->get());
-  }
-  return {};
+    read(entry.name, entry.text);
+    return {};
+  });
 }
 
 Status TomlTable::refuse_others() const {
-  for (const auto& [key, node] : *impl_->table) {
-    if (std::find(impl_->asked.begin(), impl_->asked.end(), key.str()) != impl_->asked.end()) {
-      continue;
-    }
-    const std::string known = impl_->asked.empty()
-                                  ? std::string("only tables")
-                                  : fmt::format("{}", fmt::join(impl_->asked, ", "));
-    return impl_->error(
-        node, fmt::format("unknown setting {}; known here: {}{}", impl_->named(key.str()), known,
-                          suggest(key.str(), impl_->asked)));
+  for (const ConfigNode& entry : table_->entries) {
+    if (std::ranges::find(asked_, entry.name) != asked_.end()) continue;
+    const std::string known =
+        asked_.empty() ? std::string("only tables") : fmt::format("{}", fmt::join(asked_, ", "));
+    return error(entry, fmt::format("unknown setting {}; known here: {}{}", named(entry.name),
+                                    known, suggest(entry.name, asked_)));
   }
   return {};
 }

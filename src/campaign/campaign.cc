@@ -1,119 +1,91 @@
 #include "campaign/campaign.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fnmatch.h>
+#include <glob.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
-#include <type_traits>
-#include <variant>
+#include <set>
 
 #include "base/fd.h"
+#include "base/text.h"
+#include "base/toml.h"
 #include "base/variables.h"
-#include "campaign/tree.h"
 #include "verdict/outcome.h"
+#include "yaml/yaml.h"
 
-namespace assay {
+namespace assay::campaign {
 namespace {
 
-using Kind = ConfigNode::Kind;
+namespace fs = std::filesystem;
 
-// A key and the variable that its value goes into. A table has keys of its own, or takes any key
-// with a scalar.
-struct Key {
-  std::string name;
-  std::variant<bool*, std::int64_t*, std::string*, std::filesystem::path*,
-               std::vector<std::string>*, std::vector<std::pair<std::string, std::string>>*,
-               std::vector<EngineArgument>*, Campaign*, std::vector<Key>>
-      target;
+// What each machine of an allocation runs before `assay`: it finds the addresses of them all, as
+// the scheduler knows them, and puts them behind the words of `assay chain run`.
+constexpr const char* kOnAllMachines = R"sh(machines=$(
+  for node in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do
+    name=$(scontrol show node "$node" --oneliner | sed 's/.* NodeAddr=\([^ ]*\).*/\1/')
+    getent ahostsv4 "$name" | head -n 1 | cut -d ' ' -f 1
+  done | paste -sd ,)
+exec "$@" --per-node --machines="$machines")sh";
+
+// The keys of a campaign of chains that become its models and seats.
+struct Written {
+  std::vector<std::string> files;
+  std::vector<std::string> exclude;
+  std::vector<std::string> modes;
+  std::vector<std::string> gpus;
+  std::vector<std::string> hosts;
+  std::string remote = "ssh -o BatchMode=yes -o ConnectTimeout=10 {host}";
+  double jobs = 0;
+  double nodes = 1;
+  std::vector<std::string> options;
 };
 
-class Reader {
- public:
-  explicit Reader(std::string file) : file_(std::move(file)) {}
-
-  // Reads the table into the keys' targets. A target whose key is absent, or has no value, keeps
-  // its value.
-  Status read(const ConfigNode& table, const std::vector<Key>& keys, const std::string& prefix) {
-    for (const ConfigNode& node : table.entries) {
-      const auto key = std::find_if(keys.begin(), keys.end(),
-                                    [&](const Key& each) { return each.name == node.name; });
-      if (key == keys.end()) {
-        std::vector<std::string> known;
-        known.reserve(keys.size());
-        for (const Key& each : keys) known.push_back(each.name);
-        return usage_error(fmt::format("{}:{}: unknown key {}{}; known keys: {}", file_, node.line,
-                                       prefix, node.name, fmt::join(known, ", ")));
-      }
-      if (node.kind == Kind::nothing) continue;
-      const std::string name = prefix + node.name;
-      ASSAY_CHECK(std::visit([&](const auto& to) { return set(to, node, name); }, key->target));
+Status read_rounds(TomlTable& file, const std::string& where, Campaign& campaign) {
+  Retest& retest = campaign.retest;
+  std::string engine;
+  std::string pid_file;
+  std::array<std::pair<const char*, std::string>, 3> inputs{
+      {{"api_config", ""}, {"api_config_file", ""}, {"api_config_file_pattern", ""}}};
+  ASSAY_CHECK(file.read_table("runner", [&](const std::string&, TomlTable& table) {
+    return table.read("engine", engine, "foreground", campaign.foreground, "dry_run",
+                      campaign.dry_run, "pid_file", pid_file);
+  }));
+  ASSAY_CHECK(file.read_table("input", [&](const std::string&, TomlTable& table) {
+    return table.read(inputs[0].first, inputs[0].second, inputs[1].first, inputs[1].second,
+                      inputs[2].first, inputs[2].second);
+  }));
+  ASSAY_CHECK(file.read_table("retest", [&](const std::string&, TomlTable& table) {
+    bool& skip = retest.skip_unavailable;
+    return table.read("enabled", retest.enabled, "rounds", retest.rounds, "error_configs",
+                      retest.error_configs, "log_dir_template", retest.log_dir_template,
+                      "skip_empty", skip, "skip_missing", skip, "skip_unavailable", skip);
+  }));
+  ASSAY_CHECK(file.read_scalars("env", [&](const ConfigNode& entry) -> Status {
+    campaign.environment.emplace_back(entry.name, with_variables(entry.text));
+    return {};
+  }));
+  ASSAY_CHECK(file.read_scalars("engine_args", [&](const ConfigNode& entry) -> Status {
+    campaign.engine_args.push_back(
+        {entry.name, with_variables(entry.text), fmt::format("{}:{}", where, entry.line)});
+    return {};
+  }));
+  for (const auto& [name, value] : inputs) {
+    if (value.empty()) continue;
+    if (!campaign.input.empty()) {
+      return usage_error(
+          fmt::format("{}: [input] takes {} or {}, not both", where, campaign.input, name));
     }
-    return {};
+    campaign.input = name;
+    campaign.input_value = with_variables(value);
   }
-
- private:
-  tl::unexpected<Error> wants(const ConfigNode& node, const std::string& name,
-                              std::string_view what) const {
-    return usage_error(fmt::format("{}:{}: {} must be {}", file_, node.line, name, what));
-  }
-  Status set(bool* value, const ConfigNode& node, const std::string& name) {
-    if (node.kind != Kind::flag) return wants(node, name, "true or false");
-    *value = node.text == "True";
-    return {};
-  }
-  Status set(std::int64_t* value, const ConfigNode& node, const std::string& name) {
-    const char* const end = node.text.data() + node.text.size();
-    const auto parsed = std::from_chars(node.text.data(), end, *value);
-    const bool whole = parsed.ec == std::errc() && parsed.ptr == end && *value >= 1;
-    if (node.kind == Kind::number && whole) return {};
-    return wants(node, name, "a whole number of at least 1");
-  }
-  template <typename Text>
-    requires std::is_constructible_v<Text, std::string>
-  Status set(Text* value, const ConfigNode& node, const std::string& name) {
-    if (node.kind != Kind::text) return wants(node, name, "a text");
-    *value = with_variables(node.text);
-    return {};
-  }
-  Status set(Campaign* campaign, const ConfigNode& node, const std::string& name) {
-    if (!campaign->input.empty()) return wants(node, name, "absent: there is another input");
-    ASSAY_CHECK(set(&campaign->input_value, node, name));
-    if (!campaign->input_value.empty()) campaign->input = node.name;
-    return {};
-  }
-  Status set(std::vector<std::string>* value, const ConfigNode& node, const std::string& name) {
-    value->clear();
-    for (const ConfigNode& entry : node.entries) {
-      if (entry.kind == Kind::text) value->push_back(with_variables(entry.text));
-    }
-    const bool texts = node.kind == Kind::list && value->size() == node.entries.size();
-    return texts ? Status() : wants(node, name, "a list of texts");
-  }
-  template <typename Scalar>
-  Status set(std::vector<Scalar>* value, const ConfigNode& node, const std::string& name) {
-    if (node.kind != Kind::table) return wants(node, name, "a table");
-    for (const ConfigNode& entry : node.entries) {
-      if (entry.kind == Kind::nothing) continue;
-      if (!entry.is_scalar()) return wants(entry, name + "." + entry.name, "one value");
-      const std::string text = with_variables(entry.text);
-      if constexpr (std::is_same_v<Scalar, EngineArgument>) {
-        value->push_back({entry.name, text, fmt::format("{}:{}", file_, entry.line)});
-      } else {
-        value->push_back({entry.name, text});
-      }
-    }
-    return {};
-  }
-  Status set(const std::vector<Key>& keys, const ConfigNode& node, const std::string& name) {
-    if (node.kind != Kind::table) return wants(node, name, "a table");
-    return read(node, keys, name + ".");
-  }
-
-  std::string file_;
-};
+  campaign.pid_file = with_variables(pid_file);
+  retest.log_dir_template = with_variables(retest.log_dir_template);
+  for (std::string& each : retest.error_configs) each = with_variables(each);
+  return {};
+}
 
 // Translates engineV4's files of failures to assay's, and keeps each once. Without any, all
 // failures that a second run may decide otherwise.
@@ -142,75 +114,164 @@ std::vector<std::string> our_error_configs(const std::vector<std::string>& files
   return ours;
 }
 
-Result<ConfigNode> read_tree(const std::filesystem::path& file) {
+Status read_chains(TomlTable& file, Written& written, Campaign& campaign) {
+  std::string known;
+  double retries = campaign.retries;
+  double quarantine = campaign.quarantine;
+  ASSAY_CHECK(file.read_table("chains", [&](const std::string&, TomlTable& table) {
+    return table.read("files", written.files, "exclude", written.exclude, "modes", written.modes,
+                      "directory", campaign.directory, "flags", campaign.flags, "known", known,
+                      "retries", retries, "quarantine", quarantine);
+  }));
+  ASSAY_CHECK(file.read_table("seats", [&](const std::string&, TomlTable& table) {
+    return table.read("gpus", written.gpus, "hosts", written.hosts, "remote", written.remote,
+                      "program", campaign.program);
+  }));
+  ASSAY_CHECK(file.read_table("slurm", [&](const std::string&, TomlTable& table) {
+    return table.read("jobs", written.jobs, "nodes", written.nodes, "program", campaign.program,
+                      "options", written.options);
+  }));
+  ASSAY_CHECK(file.read_table("limits", [&](const std::string&, TomlTable& table) {
+    Limits& limits = campaign.limits;
+    return table.read("model", limits.model, "stage", limits.stage, "idle", limits.idle, "lost",
+                      limits.lost);
+  }));
+  campaign.foreground = true;
+  campaign.known = known;
+  campaign.retries = static_cast<int>(std::clamp(retries, 0.0, 100.0));
+  campaign.quarantine = static_cast<int>(std::clamp(quarantine, 0.0, 1e6));
+  return {};
+}
+
+std::vector<fs::path> matches_of(const std::string& pattern) {
+  glob_t found{};
+  std::vector<fs::path> paths;
+  if (::glob(pattern.c_str(), 0, nullptr, &found) == 0) {
+    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  }
+  ::globfree(&found);
+  return paths;
+}
+
+// The value of a params file's `model_name`, which names the folder that its script writes to.
+std::string group_of(const fs::path& file) {
+  constexpr std::string_view kKey = "model_name:";
+  for (const std::string& line : split_at(read_file(file).value_or(""), '\n')) {
+    if (line.starts_with(kKey)) return std::string(trimmed(line.substr(kKey.size())));
+  }
+  return {};
+}
+
+Status find_models(const Written& written, const std::string& where, Campaign& campaign) {
+  std::set<std::string> seen;
+  for (const std::string& pattern : written.files) {
+    const std::vector<fs::path> found = matches_of(fs::path(campaign.directory) / pattern);
+    if (found.empty()) {
+      return usage_error(fmt::format("{}: chains.files: no file matches {} in the folder {}", where,
+                                     pattern, campaign.directory));
+    }
+    for (const fs::path& path : found) {
+      const std::string file = path.lexically_relative(campaign.directory).string();
+      const bool excluded = std::ranges::any_of(written.exclude, [&](const std::string& each) {
+        return ::fnmatch(each.c_str(), file.c_str(), 0) == 0;
+      });
+      if (excluded || !seen.insert(file).second) continue;
+      const bool stages = file.ends_with(".toml");
+      if (!stages && written.modes.empty()) {
+        return usage_error(where + ": chains.modes is missing: [\"lite_train_lite_infer\"], …");
+      }
+      const std::vector<std::string> none{""};
+      for (const std::string& mode : stages ? none : written.modes) {
+        campaign.models.push_back({file, mode, group_of(path)});
+      }
+    }
+  }
+  if (!campaign.models.empty()) return {};
+  return usage_error(where + ": chains.files names no file, or chains.exclude takes all");
+}
+
+std::vector<Seat> seats_of(const Written& written, const std::string& name) {
+  std::vector<Seat> seats;
+  std::string srun = fmt::format("srun --job-name={} --nodes={:.0f} --ntasks-per-node=1 {}",
+                                 shell_word(name), written.nodes, shell_line(written.options));
+  if (written.nodes > 1) srun += " " + shell_line({"bash", "-c", kOnAllMachines, "assay"});
+  constexpr double kMostJobs = 10'000;
+  const int jobs = static_cast<int>(std::clamp(written.jobs, 0.0, kMostJobs));
+  for (int job = 1; job <= jobs; ++job) seats.push_back({fmt::format("slurm {}", job), "", srun});
+  if (!seats.empty()) return seats;
+  const std::vector<std::string> one{""};
+  for (const std::string& host : written.hosts.empty() ? one : written.hosts) {
+    for (const std::string& gpus : written.gpus.empty() ? one : written.gpus) {
+      seats.push_back({host, gpus, host.empty() ? "" : written.remote});
+    }
+  }
+  return seats;
+}
+
+// .run/NAME.pid
+fs::path default_pid_file(std::string name) {
+  for (char& c : name) {
+    const bool harmless = static_cast<unsigned char>(c) >= 0x80 || c == '.' || c == '_' ||
+                          c == '-' || std::isalnum(static_cast<unsigned char>(c)) != 0;
+    if (!harmless) c = '_';
+  }
+  return fs::path(".run") / (name + ".pid");
+}
+
+Result<ConfigNode> read_tree(const fs::path& file) {
   const std::string extension = file.extension().string();
   if (extension != ".toml" && extension != ".yaml" && extension != ".yml") {
     return usage_error(file.string() + ": the file of a campaign ends in .toml, .yaml or .yml");
   }
   const auto text = read_file(file);
   if (!text) return usage_error(text.error().message);
-  ASSAY_TRY(ConfigNode tree, extension == ".toml" ? toml_tree(*text, file.string())
-                                                  : yaml_tree(*text, file.string()));
-  if (tree.kind == Kind::table) return tree;
+  if (extension == ".toml") return toml_tree(*text, file.string());
+  ASSAY_TRY(ConfigNode tree, yaml_tree(*text, file.string()));
+  if (tree.kind == ConfigNode::Kind::table) return tree;
   return usage_error(file.string() + ": a campaign must be a table of keys");
 }
 
-std::vector<Key> keys_of(Campaign& campaign, std::string& engine) {
-  using Keys = std::vector<Key>;
-  Retest& retest = campaign.retest;
-  return {{"name", &campaign.name},
-          {"runner", Keys{{"engine", &engine},
-                          {"foreground", &campaign.foreground},
-                          {"dry_run", &campaign.dry_run},
-                          {"pid_file", &campaign.pid_file}}},
-          {"env", &campaign.environment},
-          {"input", Keys{{"api_config", &campaign},
-                         {"api_config_file", &campaign},
-                         {"api_config_file_pattern", &campaign}}},
-          {"output", Keys{{"log_dir", &campaign.log_dir}}},
-          {"retest", Keys{{"enabled", &retest.enabled},
-                          {"rounds", &retest.rounds},
-                          {"error_configs", &retest.error_configs},
-                          {"log_dir_template", &retest.log_dir_template},
-                          {"skip_empty", &retest.skip_unavailable},
-                          {"skip_missing", &retest.skip_unavailable},
-                          {"skip_unavailable", &retest.skip_unavailable}}},
-          {"engine_args", &campaign.engine_args}};
+// Fills in the folder's variables. engineV4's YAML keeps the name of an unset one as it is written.
+Status set_folder(const std::string& folder, const fs::path& file, Campaign& campaign) {
+  campaign.log_dir = with_variables(folder);
+  if (file.extension() != ".toml" || campaign.log_dir.string().find('$') == std::string::npos) {
+    return {};
+  }
+  return usage_error(fmt::format("{}: output.log_dir {} names a variable that is not set",
+                                 file.string(), campaign.log_dir.string()));
 }
 
 }  // namespace
 
-Result<Campaign> read_campaign(const std::filesystem::path& file) {
+Result<Campaign> read_campaign(const fs::path& file) {
   const std::string where = file.string();
-  ASSAY_TRY(const ConfigNode tree, read_tree(file));
+  ASSAY_TRY(ConfigNode tree, read_tree(file));
+  const bool chains =
+      std::ranges::find(tree.entries, "chains", &ConfigNode::name) != tree.entries.end();
+  TomlTable table(std::move(tree), where);
   Campaign campaign;
+  Written written;
   campaign.name = file.stem().string();
-  std::string engine;
-  std::vector<Key> keys = keys_of(campaign, engine);
-  std::int64_t version = 0;
-  const bool toml = file.extension() == ".toml";
-  if (toml) keys.push_back({"version", &version});
-  ASSAY_CHECK(Reader(where).read(tree, keys, ""));
-  if (toml && version != 1) {
-    return usage_error(where + ": a campaign in TOML must have `version = 1`");
-  }
-  // engineV4's YAML keeps such a name as it is written.
-  if (toml && campaign.log_dir.find("${") != std::string::npos) {
-    return usage_error(fmt::format("{}: output.log_dir {} names a variable that is not set", where,
-                                   campaign.log_dir));
-  }
+  std::string folder;
+  if (file.extension() == ".toml") ASSAY_CHECK(table.want_version(1));
+  ASSAY_CHECK(table.read("name", campaign.name));
+  ASSAY_CHECK(table.read_table("output", [&](const std::string&, TomlTable& output) {
+    return output.read("log_dir", folder);
+  }));
+  ASSAY_CHECK(chains ? read_chains(table, written, campaign) : read_rounds(table, where, campaign));
+  ASSAY_CHECK(table.refuse_others());
+  ASSAY_CHECK(set_folder(folder, file, campaign));
+  campaign.name = with_variables(campaign.name);
   if (campaign.pid_file.empty()) campaign.pid_file = default_pid_file(campaign.name);
   campaign.retest.error_configs = our_error_configs(campaign.retest.error_configs);
-  return campaign;
-}
-
-std::filesystem::path default_pid_file(std::string name) {
-  for (char& c : name) {
-    const bool harmless = static_cast<unsigned char>(c) >= 0x80 || c == '.' || c == '_' ||
-                          c == '-' || std::isalnum(static_cast<unsigned char>(c)) != 0;
-    if (!harmless) c = '_';
+  if (!chains) return campaign;
+  if (folder.empty()) {
+    return usage_error(where + ": [output] needs log_dir, the folder of logs and results");
   }
-  return std::filesystem::path(".run") / (name + ".pid");
+  if (!(campaign.limits.lost > 0)) return usage_error(where + ": limits.lost must be above 0");
+  campaign.seats = seats_of(written, campaign.name);
+  ASSAY_CHECK(find_models(written, where, campaign));
+  return campaign;
 }
 
 void set_engine_argument(Campaign& campaign, const EngineArgument& argument) {
@@ -220,29 +281,10 @@ void set_engine_argument(Campaign& campaign, const EngineArgument& argument) {
 }
 
 std::string error_name(const std::string& error_config) {
-  std::string name = std::filesystem::path(error_config).filename().string();
+  std::string name = fs::path(error_config).filename().string();
   if (name.starts_with("api_config_")) name.erase(0, std::string_view("api_config_").size());
   if (name.ends_with(".txt")) name.resize(name.size() - std::string_view(".txt").size());
   return name;
 }
 
-Result<std::string> retest_folder(const Campaign& campaign, const std::string& previous,
-                                  std::int64_t round, const std::string& error_config) {
-  const auto plain = [](std::string folder) {
-    while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
-    return folder;
-  };
-  const std::string& text = campaign.retest.log_dir_template;
-  try {
-    return fmt::format(
-        fmt::runtime(text), fmt::arg("base_log_dir", plain(campaign.log_dir)),
-        fmt::arg("previous_log_dir", plain(previous)), fmt::arg("round", round),
-        fmt::arg("error_config", std::filesystem::path(error_config).filename().string()),
-        fmt::arg("error_name", error_name(error_config)));
-  } catch (const fmt::format_error& error) {
-    return usage_error(
-        fmt::format("retest.log_dir_template: cannot fill in {}: {}", text, error.what()));
-  }
-}
-
-}  // namespace assay
+}  // namespace assay::campaign

@@ -1,18 +1,42 @@
 #pragma once
 
-// A campaign: rounds of `assay api` as a file describes them. The keys are those of PaddleAPITest's
-// run.py, whose YAML files are valid here. TOML has the same keys and `version = 1`.
+// A campaign: a file that describes many runs. With a table [chains] it runs the chains of many
+// models; else rounds of `assay api`, where the keys are those of PaddleAPITest's run.py, whose
+// YAML files are valid here. TOML has the same keys as YAML, and `version = 1`.
 //
-//   name                        of the pid file
+//   name                        of the pid file; default: the file's name
+//   [output]                    log_dir
+//
+// Rounds; $NAME and ${NAME} in texts are environment variables:
 //   [runner]                    foreground, dry_run, pid_file; engine has no effect
 //   [env]                       environment variables
 //   [input]                     one of api_config, api_config_file, api_config_file_pattern
-//   [output]                    log_dir
 //   [retest]                    enabled, rounds, error_configs, log_dir_template, skip_unavailable
 //   [engine_args]               flags of `assay api`
 //
-// $NAME and ${NAME} in texts are environment variables. Paths are relative to the working
-// directory.
+// Chains:
+//   [chains]
+//   files = ["test_tipc/configs/*/train_infer_python.txt"]  # relative to `directory`
+//   exclude = ["*slim*"]              # patterns of paths
+//   modes = ["lite_train_lite_infer"]
+//   directory = "."                   # the project's folder, where every chain runs
+//   flags = ["--python=python3.10"]   # of `assay chain run`
+//   known = "known.toml"              # known failures
+//   retries = 1                       # of a model that failed
+//   quarantine = 3                    # a model that failed in so many campaigns in a row runs last
+//   [seats]
+//   gpus = ["0", "1", "2,3"]          # one seat for each; default: one seat, all GPUs
+//   hosts = ["a", "b"]                # each host has these seats; default: this machine
+//   remote = "ssh {host}"             # the command that reaches a host
+//   program = "/opt/assay/bin/assay"  # path of assay there
+//   [slurm]
+//   jobs = 64                         # seats, each a job of Slurm, instead of [seats]
+//   nodes = 2                         # machines of each job, which train together
+//   options = ["--gres=gpu:8"]        # of srun
+//   [limits]
+//   model = 3600                      # seconds; also stage, idle, lost
+//
+// Paths are relative to the working directory.
 
 #include <cstdint>
 #include <filesystem>
@@ -22,7 +46,7 @@
 
 #include "base/result.h"
 
-namespace assay {
+namespace assay::campaign {
 
 struct EngineArgument {
   std::string name;   // "num_gpus"
@@ -38,25 +62,58 @@ struct Retest {
   bool skip_unavailable = true;  // false: a missing or empty file of failures is an error
 };
 
+// A place where one unit runs at a time.
+struct Seat {
+  std::string host;     // "": this machine
+  std::string gpus;     // "0,1"; "": all
+  std::string command;  // the command that reaches the host; {host} is its name; "": none
+};
+
+// A params file in one mode.
+struct Model {
+  std::string file;   // relative to the project's folder
+  std::string mode;   // "" for a list of stages (.toml)
+  std::string group;  // models with the same group write to one folder; "": none
+  // "FILE MODE": the model's name in results and in the list of known failures.
+  std::string key() const { return mode.empty() ? file : file + " " + mode; }
+};
+
+struct Limits {
+  double model = 0;   // seconds; 0: none
+  double stage = -1;  // -1: the default of `assay chain run`
+  double idle = -1;
+  double lost = 15;  // silence of a host after which its models are lost
+};
+
 struct Campaign {
   std::string name;
   bool foreground = false;
   bool dry_run = false;
   std::filesystem::path pid_file;
+  std::filesystem::path log_dir;
   std::vector<std::pair<std::string, std::string>> environment;
+  std::vector<Seat> seats{Seat()};
+
+  // Of rounds:
   std::string input;  // the name of its flag: "api_config_file"
   std::string input_value;
-  std::string log_dir;
   Retest retest;
   std::vector<EngineArgument> engine_args;
+
+  // Of chains:
+  std::vector<Model> models;  // empty: a campaign of rounds
+  std::string directory = ".";
+  std::vector<std::string> flags;
+  std::filesystem::path known;  // "": none
+  int retries = 0;
+  int quarantine = 3;  // 0: never
+  std::string program;
+  Limits limits;
 };
 
-// Reads FILE.toml, FILE.yaml or FILE.yml. Unknown keys and values of a wrong type are usage errors
-// with FILE:LINE.
+// Reads FILE.toml, FILE.yaml or FILE.yml, and finds the models. Unknown keys, values of a wrong
+// type and patterns without any file are usage errors.
 Result<Campaign> read_campaign(const std::filesystem::path& file);
-
-// The pid file of a campaign of this name, if its file names none: .run/NAME.pid.
-std::filesystem::path default_pid_file(std::string name);
 
 // Sets or replaces a flag of `assay api`.
 void set_engine_argument(Campaign& campaign, const EngineArgument& argument);
@@ -64,9 +121,4 @@ void set_engine_argument(Campaign& campaign, const EngineArgument& argument);
 // The short name of a file of failures: "crash" for "api_config_crash.txt".
 std::string error_name(const std::string& error_config);
 
-// Returns the folder of a retest: log_dir_template with its placeholders filled in. An unknown
-// placeholder is a usage error.
-Result<std::string> retest_folder(const Campaign& campaign, const std::string& previous,
-                                  std::int64_t round, const std::string& error_config);
-
-}  // namespace assay
+}  // namespace assay::campaign

@@ -2,42 +2,37 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
+#include <span>
 #include <string>
-#include <vector>
 
 #include "base/clock.h"
-#include "base/text.h"
 
-namespace assay {
+namespace assay::campaign {
 namespace {
 
-// The text of a pid file: process id, start time in clock ticks since boot, boot id. Empty if there
-// is no such process.
-std::string identity_of(pid_t pid) {
-  const auto stat = read_file(fmt::format("/proc/{}/stat", pid));
-  const auto boot = read_file("/proc/sys/kernel/random/boot_id");
-  // The second field is the program's name in parentheses, which may have spaces.
-  const std::size_t name_end = stat ? stat->rfind(") ") : std::string::npos;
-  if (name_end == std::string::npos) return "";
-  const std::vector<std::string> fields = split_at(stat->substr(name_end + 2), ' ');
-  constexpr std::size_t kStart = 22 - 3;  // proc(5) numbers the state 3 and the start time 22
-  if (fields.size() <= kStart || fields[0] == "Z" || fields[0] == "X") return "";
-  return fmt::format("{}\n{}\n{}\n", pid, fields[kStart],
-                     boot ? trimmed(*boot) : std::string_view("unknown"));
+// Asks for the file's lock, which belongs to the open file (F_OFD_SETLK), or who has it
+// (F_OFD_GETLK). Returns whether it was free.
+bool is_free(const Fd& file, int command) {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  const bool done = ::fcntl(file.get(), command, &lock) == 0;
+  return done && (command == F_OFD_SETLK || lock.l_type == F_UNLCK);
 }
 
-// The process that the file names, or -1 if it has ended.
+// The process that the file names while its lock is held, or -1.
 pid_t alive_in(const std::filesystem::path& path) {
-  const auto text = read_file(path);
-  const pid_t pid = text ? static_cast<pid_t>(std::strtol(text->c_str(), nullptr, 10)) : -1;
-  return pid > 0 && identity_of(pid) == *text ? pid : -1;
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file || is_free(file, F_OFD_GETLK)) return -1;
+  const std::string text = read_file(path).value_or("");
+  const auto pid = static_cast<pid_t>(std::strtol(text.c_str(), nullptr, 10));
+  return pid > 0 ? pid : -1;
 }
 
 }  // namespace
@@ -46,14 +41,13 @@ Result<Fd> take_pid_file(const std::filesystem::path& path) {
   std::error_code error;
   if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
   ASSAY_TRY(Fd file, open_output(path, O_RDWR));
-  const bool locked = ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
-  if (const pid_t other = alive_in(path); other > 0 || !locked) {
-    return usage_error(fmt::format("{}: the campaign is running{}; `assay stop` ends it",
-                                   path.string(),
-                                   other > 0 ? fmt::format(" as process {}", other) : ""));
+  if (!is_free(file, F_OFD_SETLK)) {
+    return usage_error(
+        fmt::format("{}: the campaign is running as process {}; `assay stop` ends it",
+                    path.string(), alive_in(path)));
   }
   if (::ftruncate(file.get(), 0) != 0) return errno_error("cannot write " + path.string());
-  const std::string text = identity_of(::getpid());
+  const std::string text = fmt::format("{}\n", ::getpid());
   ASSAY_CHECK(write_all(file.get(), std::as_bytes(std::span(text))));
   return file;
 }
@@ -67,9 +61,8 @@ std::optional<RunningProcess> running_process(const std::filesystem::path& path)
 }
 
 Result<bool> signal_process(const std::filesystem::path& path, int signal) {
-  const auto text = read_file(path);
-  const pid_t pid = text ? static_cast<pid_t>(std::strtol(text->c_str(), nullptr, 10)) : -1;
-  if (pid <= 0) return false;
+  const pid_t pid = alive_in(path);
+  if (pid < 0) return false;
   // The descriptor is opened before the check, so the signal cannot reach a process that was given
   // the same id after the check.
   const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
@@ -79,4 +72,4 @@ Result<bool> signal_process(const std::filesystem::path& path, int signal) {
   return errno_error(fmt::format("cannot signal process {}", pid));
 }
 
-}  // namespace assay
+}  // namespace assay::campaign

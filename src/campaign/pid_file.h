@@ -1,7 +1,7 @@
 #pragma once
 
-// The pid file of a campaign has the process id, its start time and the boot id. The last two
-// distinguish the process from another one that was given the same id later.
+// The pid file of a campaign has the process id. The process holds a lock of the file: a file
+// without a lock names no process, though another one may have been given the same id.
 
 #include <sys/types.h>
 
@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "base/result.h"
 
-namespace assay {
+namespace assay::campaign {
 
 // Writes the file for this process and locks it. A usage error if the process that the file names
 // is alive. Keep the descriptor, which has the lock, and remove the file at the end.
@@ -28,4 +28,4 @@ std::optional<RunningProcess> running_process(const std::filesystem::path& path)
 // Sends a signal to the process that the file names. False: there is no such process.
 Result<bool> signal_process(const std::filesystem::path& path, int signal);
 
-}  // namespace assay
+}  // namespace assay::campaign

@@ -6,7 +6,7 @@
 
 #include "base/fd.h"
 
-namespace assay {
+namespace assay::campaign {
 
 Status append_to_log(const std::filesystem::path& path, std::string_view text,
                      std::uint64_t file_bytes, int files) {
@@ -31,4 +31,4 @@ Status append_to_log(const std::filesystem::path& path, std::string_view text,
   return {};
 }
 
-}  // namespace assay
+}  // namespace assay::campaign

@@ -8,183 +8,310 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
 
-#include "base/atomic_file.h"
-#include "base/clock.h"
+#include "base/fd.h"
 #include "base/interrupts.h"
-#include "base/json.h"
-#include "base/process.h"
 #include "base/text.h"
 #include "campaign/pid_file.h"
+#include "campaign/queue.h"
+#include "campaign/remote.h"
 #include "campaign/rotating_log.h"
+#include "campaign/units.h"
+#include "chain/stage/stage_run.h"
 
-namespace assay {
+namespace assay::campaign {
 namespace {
 
-constexpr int kProgressVersion = 1;
-constexpr int kSomeVerdictsFailed = 1;  // exit codes of `assay api`
-constexpr int kTroubleCode = 3;
-constexpr int kAnotherBuildCode = 5;
-constexpr int kInterruptedCode = 130;
+namespace fs = std::filesystem;
+namespace stage = chain::stage;
+using stage::Clock;
+using stage::Seconds;
 
-std::filesystem::path progress_file(const Campaign& campaign) {
-  return std::filesystem::path(campaign.log_dir) / "campaign.json";
-}
+constexpr double kGrace = 5;  // seconds that a model has to end its stages; chain run gives them 3
+constexpr double kToStart = 60;  // seconds until a host must have said something
 
-// The first of DIR_build2, DIR_build3, … that does not exist.
-std::string unused_folder(const std::string& folder) {
-  std::filesystem::path plain(folder);
-  if (!plain.has_filename()) plain = plain.parent_path();
-  std::error_code ignored;
-  for (int build = 2;; ++build) {
-    std::string unused = fmt::format("{}_build{}", plain.string(), build);
-    if (!std::filesystem::exists(unused, ignored)) return unused;
+// The log of a campaign, which is shown, too. A round writes to it as it is: `assay api` prints
+// printable() text.
+class Log : public stage::OutputCopy {
+ public:
+  explicit Log(fs::path file) : file_(std::move(file)) {}
+  bool ready() const override { return true; }
+  void take(bool /*of_errors*/, std::string_view bytes) override {
+    std::fwrite(bytes.data(), 1, bytes.size(), stdout);
+    std::fflush(stdout);
+    (void)append_to_log(file_, bytes);
   }
-}
+  void say(std::string_view text) { take(false, printable(text)); }
+
+ private:
+  fs::path file_;
+};
+
+// A unit that runs on a seat.
+struct Active {
+  std::size_t unit = 0;
+  std::unique_ptr<stage::StageRun> run;
+  Fd lifeline;               // its stdin
+  Clock::time_point heard;   // of its host
+  bool began = false;        // the host has said something
+  std::optional<int> ended;  // exit code of the model
+  std::vector<StageEnd> stages;
+  std::string last_line;
+};
 
 class Runner {
  public:
-  Runner(const Campaign& campaign, const RunnerOptions& options, std::filesystem::path log)
-      : campaign_(campaign),
-        base_(campaign),
-        options_(options),
-        log_(std::move(log)),
-        earlier_(read_progress(campaign)) {
-    progress_["version"] = kProgressVersion;
-    progress_["name"] = campaign.name;
-    progress_["rounds"] = nlohmann::json::array();
-  }
+  Runner(const Campaign& campaign, Units& units, Log& log)
+      : campaign_(campaign), units_(units), log_(log), active_(campaign.seats.size()) {}
 
-  Result<int> run() {
-    auto ended = run_rounds();
-    if (!ended) (void)say(fmt::format("assay: {}\n", ended.error().message));
-    return ended;
+  Result<int> run(const std::function<void()>& started) {
+    ASSAY_CHECK(prepare());
+    for (bool first = true; !queue_->done(); first = false) {
+      for (std::size_t seat = 0; seat < active_.size(); ++seat) ASSAY_CHECK(fill(seat));
+      if (first && started) started();
+      wait();
+      for (std::size_t seat = 0; seat < active_.size(); ++seat) {
+        if (active_[seat].run) ASSAY_CHECK(watch(seat));
+      }
+    }
+    return units_.finish(std::move(ends_), interrupted_.has_value());
   }
 
  private:
-  Result<int> run_rounds() {
-    ASSAY_CHECK(run_base());
-    if (!campaign_.retest.enabled) return worst_;
-    for (const std::string& error_config : campaign_.retest.error_configs) {
-      std::string previous = base_.log_dir;
-      for (std::int64_t round = 2; round <= campaign_.retest.rounds && goes_on(); ++round) {
-        const std::filesystem::path input = std::filesystem::path(previous) / error_config;
-        ASSAY_TRY(const bool there, has_failures(input));
-        if (!there) break;
-        ASSAY_TRY(const std::string folder, retest_folder(base_, previous, round, error_config));
-        ASSAY_CHECK(run_round(fmt::format("round {}/{}", round, error_name(error_config)),
-                              "api_config_file", input.string(), folder));
-        previous = folder;
-      }
+  double now() const { return Seconds(Clock::now() - start_).count(); }
+
+  Status prepare() {
+    for (const Seat& seat : campaign_.seats) {
+      const auto found = std::ranges::find(hosts_, seat.host);
+      host_of_.push_back(static_cast<std::size_t>(found - hosts_.begin()));
+      if (found == hosts_.end()) hosts_.push_back(seat.host);
     }
-    return worst_;
+    QueuePolicy policy;
+    policy.retries = campaign_.retries;
+    policy.hold = campaign_.limits.lost + kRemoteGrace;
+    queue_.emplace(std::vector<QueuedUnit>(), host_of_, policy);
+    if (units_.has_lifeline()) {
+      ASSAY_TRY(stage::Guard guard, stage::Guard::start());
+      guard_.emplace(std::move(guard));
+    }
+    interrupts_.emplace();
+    ASSAY_TRY(std::vector<Unit> units, units_.first());
+    add(std::move(units));
+    return {};
   }
 
-  // Runs the first round: in the folder of the last time, or in a new one if a framework has been
-  // rebuilt since.
-  Status run_base() {
-    if (earlier_.is_object()) base_.log_dir = earlier_.value("folder", base_.log_dir);
-    ASSAY_CHECK(run_round("round 1/base", base_.input, base_.input_value, base_.log_dir));
-    if (stopped_ || worst_ != kAnotherBuildCode) return {};
-    worst_ = 0;
-    base_.log_dir = unused_folder(campaign_.log_dir);
-    ASSAY_CHECK(say(fmt::format("this build gets a folder of its own, {}\n", base_.log_dir)));
-    return run_round("round 1/base", base_.input, base_.input_value, base_.log_dir);
+  void add(std::vector<Unit> units) {
+    for (Unit& unit : units) {
+      UnitEnd& end = ends_.emplace_back();
+      end.key = std::move(unit.key);
+      end.log = unit.log.string();
+      queue_->add(std::move(unit.queued));
+    }
   }
 
-  bool goes_on() const { return !stopped_ && worst_ <= kSomeVerdictsFailed; }
+  // Starts a unit on an idle seat.
+  Status fill(std::size_t seat_number) {
+    const auto unit = queue_->lease(seat_number, now());
+    if (!unit) return {};
+    Active& active = active_[seat_number];
+    active = {};
+    active.unit = *unit;
+    active.heard = Clock::now();
+    stage::StageCommand command;
+    ASSAY_TRY(command.argv, units_.start(*unit, campaign_.seats[seat_number]));
+    stage::Limits limits;
+    Fd input;
+    ASSAY_CHECK(units_.has_lifeline() ? supervise(active, command, limits, input)
+                                      : leave_alone(command, limits));
+    auto run = stage::StageRun::start(
+        command, limits, [&active](std::string_view line) { take_line(active, line); });
+    if (!run) return tl::unexpected<Error>(run.error());
+    active.run = std::make_unique<stage::StageRun>(std::move(*run));
+    return {};
+  }
 
-  Result<bool> has_failures(const std::filesystem::path& file) {
+  Status supervise(Active& active, stage::StageCommand& command, stage::Limits& limits, Fd& input) {
+    const fs::path log = campaign_.log_dir / ends_[active.unit].log;
     std::error_code error;
-    const auto size = std::filesystem::file_size(file, error);
-    if (!error && size > 0) return true;
-    if (campaign_.retest.skip_unavailable) {
-      ASSAY_CHECK(say(fmt::format("nothing to retest in {}\n", file.string())));
-      return false;
+    fs::create_directories(log.parent_path(), error);
+    if (error) {
+      return fail(fmt::format("cannot create {}: {}", log.parent_path().string(), error.message()));
     }
-    return usage_error(fmt::format("{} {} (retest.skip_unavailable is false)", file.string(),
-                                   error ? "is missing" : "is empty"));
-  }
-
-  Status run_round(const std::string& label, const std::string& input, const std::string& value,
-                   const std::string& log_dir) {
-    SpawnOptions spawn;
-    spawn.argv = round_words(campaign_, options_, input, value, log_dir);
-    for (const auto& [name, text] : campaign_.environment) {
-      spawn.environment.push_back(fmt::format("{}={}", name, text));
-    }
-    ASSAY_CHECK(say(fmt::format("{}: {}\n", label, shell_line(spawn.argv))));
-    nlohmann::json& round = progress_["rounds"].emplace_back();
-    round = {{"label", label}, {"log_dir", log_dir}, {"began_ms", wall_ms()}};
-    progress_["folder"] = base_.log_dir;
-    ASSAY_CHECK(keep_progress());
-    ASSAY_TRY(const ExitStatus ended, run_process(std::move(spawn)));
-    round["ended_ms"] = wall_ms();
-    round["ended"] = ended.describe();
-    ASSAY_CHECK(keep_progress());
-    ASSAY_CHECK(say(fmt::format("{}: {}\n", label, ended.describe())));
-    worst_ = std::max(worst_, ended.signal != 0 ? kTroubleCode : ended.code);
-    if (stopped_) worst_ = kInterruptedCode;
+    ASSAY_TRY(FdPair pipe, make_pipe());
+    ASSAY_CHECK(set_nonblocking(pipe.second.get()));
+    input = std::move(pipe.first);
+    active.lifeline = std::move(pipe.second);
+    command.log = log.string();
+    command.guard = &*guard_;
+    command.input = input.get();
+    limits.stage = Seconds(campaign_.limits.model);
+    limits.grace = Seconds(kGrace);
     return {};
   }
 
-  // Runs a process to its end, copies its output to the log, and forwards signals to it.
-  Result<ExitStatus> run_process(SpawnOptions spawn) {
-    ASSAY_TRY(FdPair output, make_pipe());
-    ::fcntl(output.first.get(), F_SETFL, O_NONBLOCK);
-    spawn.fds = {{output.second.get(), 1}, {output.second.get(), 2}};
-    ASSAY_TRY(Process process, Process::spawn(spawn));
-    output.second.reset();
-    if (const auto started = std::exchange(started_, {})) started();
-    ExitStatus status;
-    for (bool ended = false; !ended;) {
-      std::array<pollfd, 3> waits{{{process.pidfd(), POLLIN, 0},
-                                   {interrupts_.fd(), POLLIN, 0},
-                                   {output.first.get(), POLLIN, 0}}};
-      if (::poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) return errno_error("poll");
-      ASSAY_TRY(ended, process.try_wait(status));  // before the last output is read
-      ASSAY_CHECK(copy_output(output.first));
-      while (const int signal = interrupts_.next()) {
-        stopped_ = true;
-        process.signal(signal);
-      }
+  // A round ends by itself what it has started, but for interpreters that it keeps.
+  Status leave_alone(stage::StageCommand& command, stage::Limits& limits) {
+    for (const auto& [name, value] : campaign_.environment) {
+      command.environment.push_back(fmt::format("{}={}", name, value));
     }
-    return status;
-  }
-
-  // Reads what the pipe holds now. Closes the pipe when it has no writer left.
-  Status copy_output(Fd& pipe) {
-    std::array<char, 1 << 16> buffer{};
-    while (pipe) {
-      const ssize_t got = ::read(pipe.get(), buffer.data(), buffer.size());
-      if (got < 0 && errno != EINTR) return {};
-      if (got == 0) pipe.reset();
-      if (got > 0) ASSAY_CHECK(say({buffer.data(), static_cast<std::size_t>(got)}));
-    }
+    command.log = "/dev/null";
+    command.copy = &log_;
+    command.leaves_processes = true;
+    limits.drain = Seconds(0);
     return {};
   }
 
-  Status say(std::string_view text) {
-    if (options_.show) options_.show(text);
-    return append_to_log(log_, text);
+  static void take_line(Active& active, std::string_view line) {
+    active.heard = Clock::now();
+    const RemoteWord word = read_remote_line(line);
+    active.began = active.began || word.is_word;
+    if (word.ended) active.ended = word.ended;
+    if (word.is_word) return;
+    if (auto stages = read_model_line(line)) {
+      active.stages = std::move(*stages);
+    } else {
+      active.last_line = line;
+    }
   }
-  Status keep_progress() { return write_file(progress_file(campaign_), progress_.dump(1) + "\n"); }
+
+  void wait() {
+    std::vector<pollfd> fds{{interrupts_->fd(), POLLIN, 0}};
+    Clock::time_point next = Clock::now() + std::chrono::seconds(1);
+    for (const Active& active : active_) {
+      if (!active.run) continue;
+      active.run->add_to(fds);
+      next = std::min(next, active.run->deadline());
+    }
+    double seconds = Seconds(next - Clock::now()).count();
+    seconds = std::max(0.0, std::min(seconds, queue_->next_time(now()) - now()));
+    ::poll(fds.data(), fds.size(), static_cast<int>(std::ceil(seconds * 1000)));
+    while (const int signal = interrupts_->next()) interrupt(signal);
+  }
+
+  void interrupt(int signal) {
+    queue_->stop();
+    for (Active& active : active_) {
+      if (!active.run) continue;
+      if (!units_.has_lifeline()) active.run->signal(signal);
+      if (units_.has_lifeline() && interrupted_) active.run->kill();  // a second Ctrl-C
+      active.lifeline.reset();  // a run cleans up by itself when its stdin closes
+    }
+    interrupted_ = interrupted_ ? interrupted_ : Clock::now();
+  }
+
+  // Ends a host's run that says nothing, and takes the end of a run.
+  Status watch(std::size_t seat_number) {
+    Active& active = active_[seat_number];
+    if (units_.has_lifeline()) watch_host(active, campaign_.seats[seat_number]);
+    const auto outcome = active.run->tick();
+    if (!outcome) return {};
+    active.run.reset();
+    return settle(seat_number, *outcome);
+  }
+
+  void watch_host(Active& active, const Seat& seat) const {
+    if (active.lifeline) (void)!::write(active.lifeline.get(), "\n", 1);
+    const double silence = Seconds(Clock::now() - active.heard).count();
+    // A job of Slurm may wait for its machine for hours.
+    const bool queued = !active.began && seat.host.starts_with("slurm ");
+    const double most = active.began ? campaign_.limits.lost : kToStart + campaign_.limits.lost;
+    if (!queued && silence > most) {
+      active.run->stop(stage::StageState::silent, fmt::format("heard nothing for {:.0f} s", most));
+    }
+    if (interrupted_ && Clock::now() - *interrupted_ > Seconds(kRemoteGrace + 1)) {
+      active.run->stop(stage::StageState::interrupted, "");
+    }
+  }
+
+  Status settle(std::size_t seat_number, const stage::Outcome& outcome) {
+    Active& active = active_[seat_number];
+    UnitEnd& end = ends_[active.unit];
+    end.host = campaign_.seats[seat_number].host;
+    end.seconds = outcome.seconds;
+    end.exit = outcome.exit;
+    end.stages = std::move(active.stages);
+    end.detail = why_of(end.stages, active.last_line);
+    const Queue::End how = how_of(active, outcome, end);
+    queue_->end(seat_number, how, now());
+    end.tries = queue_->tries(active.unit);
+    const Queue::State state = queue_->state(active.unit);
+    if (state == Queue::State::lost) end.state = "lost";
+    if (state == Queue::State::waiting) {
+      if (how == Queue::End::failed) say(fmt::format("again  {}: {}", end.key, end.detail));
+      end.state = "not_run";
+      tell_given_up(seat_number);
+    }
+    if (end.passed()) end.detail.clear();
+    ASSAY_TRY(std::vector<Unit> more, units_.end(end));
+    add(std::move(more));
+    return {};
+  }
+
+  // How the run ended for the queue; sets the state of `end`, and the detail.
+  Queue::End how_of(const Active& active, const stage::Outcome& outcome, UnitEnd& end) const {
+    if (interrupted_) return Queue::End::stopped;
+    if (!units_.has_lifeline()) {
+      end.state = "ended";
+      return Queue::End::passed;
+    }
+    if (outcome.state == stage::StageState::timed_out) {
+      end.state = "timed_out";
+      end.detail = outcome.detail;
+      return Queue::End::failed;
+    }
+    if (active.ended) {
+      end.state = state_of(*active.ended);
+      return end.passed() ? Queue::End::passed : Queue::End::failed;
+    }
+    const std::string why =
+        outcome.state == stage::StageState::silent ? outcome.detail : outcome.exit.describe();
+    end.detail = fmt::format("{}: {}{}{}", end.host, why, active.last_line.empty() ? "" : ": ",
+                             active.last_line);
+    say(fmt::format("{} {}: {}", active.began ? "lost" : "not reached", end.key, end.detail));
+    return active.began ? Queue::End::lost : Queue::End::missed;
+  }
+
+  // The first stage that did not pass, or else the last line.
+  static std::string why_of(const std::vector<StageEnd>& stages, const std::string& last_line) {
+    const auto bad =
+        std::ranges::find_if(stages, [](const StageEnd& stage) { return stage.state != "passed"; });
+    if (bad == stages.end()) return last_line;
+    return fmt::format("{} {}: {}", bad->name, bad->state, bad->detail);
+  }
+
+  static std::string state_of(int code) {
+    // Exit codes of `assay chain run`.
+    return code == 0 ? "passed" : code == 1 ? "failed" : code == 2 ? "refused" : "trouble";
+  }
+
+  void tell_given_up(std::size_t seat_number) {
+    const std::size_t host = host_of_[seat_number];
+    if (queue_->given_up(host) && !hosts_[host].empty()) {
+      say(fmt::format("host {} is given up", std::exchange(hosts_[host], "")));
+    }
+  }
+
+  void say(const std::string& line) const { log_.say(one_line(line) + "\n"); }
 
   const Campaign& campaign_;
-  Campaign base_;  // the same with the folder of the first round
-  const RunnerOptions& options_;
-  std::filesystem::path log_;
-  nlohmann::json earlier_;  // campaign.json of the last time; null: there is none
-  const Interrupts interrupts_;
-  std::function<void()> started_ = options_.started;
-  nlohmann::json progress_;
-  int worst_ = 0;
-  bool stopped_ = false;
+  Units& units_;
+  Log& log_;
+  std::optional<stage::Guard> guard_;
+  std::optional<Interrupts> interrupts_;
+  std::optional<Queue> queue_;
+  std::vector<UnitEnd> ends_;         // by unit
+  std::vector<Active> active_;        // by seat; never resized: output handlers refer to it
+  std::vector<std::string> hosts_;    // "" once its end was told
+  std::vector<std::size_t> host_of_;  // by seat
+  std::optional<Clock::time_point> interrupted_;
+  const Clock::time_point start_ = Clock::now();
 };
 
 // Gives a forked child a session of its own and closes the terminal.
@@ -197,53 +324,42 @@ void leave_terminal() {
 
 // The child's part of run_in_background. It writes one message to the pipe: "+" when the campaign
 // runs, or an error of kind "u" (usage) or "e" (engine).
-[[noreturn]] void run_detached(const DetachedRun& run, Fd pipe) {
+[[noreturn]] void run_detached(const Campaign& campaign, RunnerOptions& options, Fd pipe) {
   leave_terminal();
   const auto tell = [&](std::string_view text) {
     if (pipe) (void)write_all(pipe.get(), std::as_bytes(std::span(text)));
     pipe.reset();
   };
-  const auto ended = run([&] { tell("+"); });
+  options.started = [&] { tell("+"); };
+  const auto ended = run_campaign(campaign, options);
   if (!ended) tell((ended.error().kind == ErrorKind::usage ? "u" : "e") + ended.error().message);
   ::_exit(ended ? *ended : kTroubleCode);
 }
 
 }  // namespace
 
-std::vector<std::string> round_words(const Campaign& campaign, const RunnerOptions& options,
-                                     const std::string& input, const std::string& input_value,
-                                     const std::string& log_dir) {
-  std::vector<std::string> words = options.program;
-  words.push_back(fmt::format("--{}={}", input, input_value));
-  words.push_back("--log_dir=" + log_dir);
-  for (const EngineArgument& argument : campaign.engine_args) {
-    words.push_back(fmt::format("--{}={}", argument.name, argument.value));
-  }
-  words.insert(words.end(), options.arguments.begin(), options.arguments.end());
-  return words;
-}
-
-std::filesystem::path new_log(const std::filesystem::path& log_dir) {
-  return log_dir / fmt::format("log_{:%Y%m%d_%H%M%S}.log", fmt::localtime(std::time(nullptr)));
-}
-
 Result<int> run_campaign(const Campaign& campaign, const RunnerOptions& options) {
   ASSAY_TRY(const Fd pid_file, take_pid_file(campaign.pid_file));
   std::error_code ignored;
-  std::filesystem::create_directories(campaign.log_dir, ignored);
-  auto ended = Runner(campaign, options, new_log(campaign.log_dir)).run();
-  std::filesystem::remove(campaign.pid_file, ignored);
+  fs::create_directories(campaign.log_dir, ignored);
+  Log log(campaign.log_dir /
+          fmt::format("log_{:%Y%m%d_%H%M%S}.log", fmt::localtime(std::time(nullptr))));
+  const auto units = units_of(
+      campaign, {options.self, options.arguments, [&](std::string_view text) { log.say(text); }});
+  auto ended = Runner(campaign, *units, log).run(options.started);
+  if (!ended) log.say(fmt::format("assay: {}\n", ended.error().message));
+  fs::remove(campaign.pid_file, ignored);
   return ended;
 }
 
-Result<pid_t> run_in_background(const DetachedRun& run) {
+Result<pid_t> run_in_background(const Campaign& campaign, RunnerOptions options) {
   ASSAY_TRY(FdPair pipe, make_pipe());
   std::fflush(nullptr);  // otherwise both processes would write the buffered output
   const pid_t pid = ::fork();
   if (pid < 0) return errno_error("fork");
   if (pid == 0) {
     pipe.first.reset();
-    run_detached(run, std::move(pipe.second));
+    run_detached(campaign, options, std::move(pipe.second));
   }
   pipe.second.reset();
   std::string message;
@@ -255,18 +371,10 @@ Result<pid_t> run_in_background(const DetachedRun& run) {
   return fail(message.substr(1), message[0] == 'u' ? ErrorKind::usage : ErrorKind::engine);
 }
 
-nlohmann::json read_progress(const Campaign& campaign) {
-  const auto text = read_file(progress_file(campaign));
-  if (!text) return nullptr;
-  nlohmann::json progress = parse_json(*text);
-  const bool known = progress.is_object() && progress.value("version", 0) == kProgressVersion;
-  return known ? progress : nlohmann::json();
-}
-
-std::filesystem::path latest_log(const std::filesystem::path& log_dir) {
-  std::filesystem::path latest;
+fs::path latest_log(const fs::path& log_dir) {
+  fs::path latest;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(log_dir, error)) {
+  for (const auto& entry : fs::directory_iterator(log_dir, error)) {
     const std::string name = entry.path().filename().string();
     // Runs write log_inorder.log into the same folder.
     const bool dated = name.starts_with("log_") && digits_at_front(name.substr(4)) > 0;
@@ -275,4 +383,4 @@ std::filesystem::path latest_log(const std::filesystem::path& log_dir) {
   return latest;
 }
 
-}  // namespace assay
+}  // namespace assay::campaign

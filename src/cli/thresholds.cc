@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/fd.h"
-#include "campaign/tree.h"
+#include "yaml/yaml.h"
 
 namespace assay {
 namespace {

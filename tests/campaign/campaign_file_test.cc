@@ -9,9 +9,10 @@
 #include "../store/folder.h"
 #include "campaign/campaign.h"
 #include "campaign/runner.h"
-#include "campaign/tree.h"
+#include "campaign/units.h"
+#include "yaml/yaml.h"
 
-namespace assay {
+namespace assay::campaign {
 namespace {
 
 using ::testing::ElementsAre;
@@ -91,7 +92,7 @@ class CampaignFile : public ::testing::Test {
     const std::size_t at = message.find(name);
     return at == std::string::npos ? message : message.substr(at);
   }
-  testing::Folder folder_;
+  assay::testing::Folder folder_;
 };
 
 std::vector<std::pair<std::string, std::string>> words(const Campaign& campaign) {
@@ -146,27 +147,27 @@ TEST_F(CampaignFile, AFolderNamedByAnUnsetVariableIsRefusedInToml) {
 
 TEST_F(CampaignFile, RefusesErrorsWithTheirLine) {
   EXPECT_THAT(refusal("name: a\ninputs: {}\n"),
-              HasSubstr("c.yaml:2: unknown key inputs; known keys: name, "));
+              HasSubstr("c.yaml:2: unknown setting inputs; known here: name, "));
   EXPECT_THAT(refusal("runner:\n  engine: engineV4\n  fast: true\n"),
-              HasSubstr("c.yaml:3: unknown key runner.fast; known keys: engine, foreground"));
-  EXPECT_THAT(refusal("retest:\n  rounds: many\n"), HasSubstr("c.yaml:2: retest.rounds must be"));
-  EXPECT_THAT(refusal("retest:\n  rounds: 0\n"), HasSubstr("c.yaml:2: retest.rounds must be"));
+              HasSubstr("c.yaml:3: unknown setting runner.fast; known here: engine, foreground"));
+  EXPECT_THAT(refusal("retest:\n  rounds: many\n"), HasSubstr("c.yaml:2: retest.rounds wants"));
+  EXPECT_THAT(refusal("retest:\n  rounds: 0\n"), HasSubstr("c.yaml:2: retest.rounds wants"));
   EXPECT_THAT(refusal("retest:\n  enabled: \"yes\"\n"),
-              HasSubstr("c.yaml:2: retest.enabled must be"));
+              HasSubstr("c.yaml:2: retest.enabled wants"));
   EXPECT_THAT(refusal("retest:\n  error_configs: [1]\n"), HasSubstr("c.yaml:2: retest.error_con"));
-  EXPECT_THAT(refusal("env:\n  A: [1]\n"), HasSubstr("c.yaml:2: env.A must be one value"));
-  EXPECT_THAT(refusal("env: A\n"), HasSubstr("c.yaml:1: env must be a table"));
+  EXPECT_THAT(refusal("env:\n  A: [1]\n"), HasSubstr("c.yaml:2: env.A wants one value"));
+  EXPECT_THAT(refusal("env: A\n"), HasSubstr("c.yaml:1: env wants a table"));
   EXPECT_THAT(refusal("input:\n  api_config: a\n  api_config_file: b\n"),
-              HasSubstr("input.api_config_file must be absent: there is another input"));
+              HasSubstr("[input] takes api_config or api_config_file, not both"));
   EXPECT_THAT(refusal("name: a\nname: b\n"), HasSubstr("c.yaml:2: duplicate key name"));
   EXPECT_THAT(refusal("name: [a\n"), HasSubstr("c.yaml:2: "));
   EXPECT_THAT(refusal("- a\n"), HasSubstr("a campaign must be a table"));
   EXPECT_THAT(refusal("version = 1\n[runner]\nfast = true\n", "c.toml"),
-              HasSubstr("c.toml:3: unknown key runner.fast"));
+              HasSubstr("c.toml:3: unknown setting runner.fast"));
   EXPECT_THAT(refusal("version = 1\n[runner]\nforeground = 1\n", "c.toml"),
-              HasSubstr("c.toml:3: runner.foreground must be true or false"));
+              HasSubstr("c.toml:3: runner.foreground wants true or false"));
   EXPECT_THAT(refusal("version = 1\nname = a\n", "c.toml"), HasSubstr("c.toml:2: "));
-  EXPECT_THAT(refusal("name = 'a'\n", "c.toml"), HasSubstr("must have `version = 1`"));
+  EXPECT_THAT(refusal("name = 'a'\n", "c.toml"), HasSubstr("version = 1 is wanted"));
   EXPECT_THAT(refusal("{}", "c.json"), HasSubstr(".toml, .yaml or .yml"));
 }
 
@@ -231,4 +232,4 @@ TEST_F(CampaignFile, DeepOnesAreRefused) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::campaign

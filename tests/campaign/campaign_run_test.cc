@@ -18,6 +18,7 @@ namespace assay::testing {
 namespace {
 
 namespace fs = std::filesystem;
+using campaign::running_process;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;

@@ -14,13 +14,13 @@
 #include "base/process.h"
 #include "campaign/rotating_log.h"
 
-namespace assay {
+namespace assay::campaign {
 namespace {
 
 using ::testing::HasSubstr;
 
 TEST(APidFile, NamesTheProcessThatTookIt) {
-  const testing::Folder folder;
+  const assay::testing::Folder folder;
   const auto path = folder / "run" / "a.pid";
   const auto taken = take_pid_file(path);
   ASSERT_TRUE(taken.has_value()) << taken.error().message;
@@ -39,7 +39,7 @@ TEST(APidFile, NamesTheProcessThatTookIt) {
 
 // A leftover file whose process id belongs to another process now: this one.
 TEST(APidFile, DoesNotNameAnotherProcessWithTheSameId) {
-  const testing::Folder folder;
+  const assay::testing::Folder folder;
   const auto path = folder / "a.pid";
   std::string text;
   {
@@ -63,7 +63,7 @@ TEST(APidFile, DoesNotNameAnotherProcessWithTheSameId) {
 }
 
 TEST(ALog, IsCutBetweenLines) {
-  const testing::Folder folder;
+  const assay::testing::Folder folder;
   const auto path = folder / "log";
   std::string all;
   for (int i = 0; i < 10; ++i) {
@@ -88,4 +88,4 @@ TEST(ALog, IsCutBetweenLines) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::campaign

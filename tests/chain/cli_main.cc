@@ -5,20 +5,18 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
-#include <cstdio>
 
-#include "base/terminal.h"
-#include "cli/full/chain_campaign.h"
+#include "base/process.h"
+#include "campaign/campaign.h"
+#include "campaign/runner.h"
 #include "cli/full/verb_chain.h"
 
 namespace {
 
 assay::Result<int> run_campaign(const std::string& file) {
-  ASSAY_TRY(const auto campaign, assay::chain::campaign::read_campaign(file));
-  return assay::cli::full::run_chain_campaign(campaign, [](std::string_view text) {
-    assay::show_text(stdout, text);
-    std::fflush(stdout);
-  });
+  ASSAY_TRY(const auto campaign, assay::campaign::read_campaign(file));
+  ASSAY_TRY(const std::string self, assay::own_executable());
+  return assay::campaign::run_campaign(campaign, {.self = self, .arguments = {}, .started = {}});
 }
 
 }  // namespace

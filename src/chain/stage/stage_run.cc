@@ -72,8 +72,11 @@ Result<StageRun> StageRun::start(const StageCommand& command, const Limits& limi
   options.argv = command.argv;
   options.environment = command.environment;
   options.whole_environment = command.whole_environment;
-  run.mark_ = mark_of_stage(command.guard != nullptr ? command.guard->mark() : mark_of_run());
-  options.environment.push_back(environment_entry(run.mark_));
+  if (!command.leaves_processes) {
+    run.mark_ = mark_of_stage(command.guard != nullptr ? command.guard->mark() : mark_of_run());
+    options.environment.push_back(environment_entry(run.mark_));
+    run.gpus_before_ = nvml_used_mb();
+  }
   options.directory = command.directory;
   std::array<Fd, 2> ends;
   for (std::size_t i = 0; i < (command.errors_apart ? 2 : 1); ++i) {
@@ -88,7 +91,6 @@ Result<StageRun> StageRun::start(const StageCommand& command, const Limits& limi
   options.fds = {{ends[0].get(), 1}, {command.errors_apart ? ends[1].get() : ends[0].get(), 2}};
   options.die_with_parent = command.die_with_parent;
   if (command.input >= 0) options.fds.emplace_back(command.input, 0);
-  run.gpus_before_ = nvml_used_mb();
   ASSAY_TRY(run.process_, Process::spawn(options));
   run.guard_ = command.guard;
   if (run.guard_ != nullptr) run.guard_->watch(run.process_.pid());
@@ -121,7 +123,7 @@ Clock::time_point StageRun::deadline() const {
   if (kill_at_) next = std::min(next, *kill_at_);
   if (!stopped_ && limits_.stage.count() > 0) next = std::min(next, after(started_, limits_.stage));
   if (!stopped_ && limits_.idle.count() > 0) next = std::min(next, after(last_byte_, limits_.idle));
-  return std::min(next, next_sample_);
+  return mark_.empty() ? next : std::min(next, next_sample_);
 }
 
 void StageRun::read_output(bool of_errors, Output& output) {
@@ -187,7 +189,7 @@ void StageRun::watch_limits(Clock::time_point now) {
 }
 
 void StageRun::sample(Clock::time_point now) {
-  if (now < next_sample_) return;
+  if (mark_.empty() || now < next_sample_) return;
   last_ = sample_usage(process_.pid(), gpus_before_);
   ++looks_;
   peak_.keep_peak(last_);
@@ -219,9 +221,11 @@ std::optional<Outcome> StageRun::tick() {
 
 Outcome StageRun::finish() {
   Outcome outcome;
-  // The leader is not reaped yet, so the group id cannot belong to another process.
-  process_.signal_group(SIGKILL);
-  kill_marked(mark_);
+  if (!mark_.empty()) {
+    // The leader is not reaped yet, so the group id cannot belong to another process.
+    process_.signal_group(SIGKILL);
+    kill_marked(mark_);
+  }
   read_outputs();
   read_followed();
   if (guard_ != nullptr) guard_->forget(process_.pid());

@@ -90,6 +90,9 @@ struct StageCommand {
   bool errors_apart = false;  // the copy gets stderr apart from stdout
   // False for a child that notices assay's end by its stdin and then cleans up.
   bool die_with_parent = true;
+  // True for a run of `assay api`, which ends its own processes and may keep interpreters: they are
+  // not marked, sampled or ended.
+  bool leaves_processes = false;
 };
 
 class StageRun {
@@ -107,6 +110,8 @@ class StageRun {
   std::optional<Outcome> tick();
   // Ends the stage early with this state, first by SIGTERM.
   void stop(StageState state, std::string detail);
+  // Sends the process a signal.
+  void signal(int number) const { process_.signal(number); }
   // Ends a stopped stage at once, without its grace.
   void kill();
 
@@ -132,7 +137,7 @@ class StageRun {
 
   Process process_;
   Guard* guard_ = nullptr;
-  std::string mark_;  // of its processes (leftovers.h)
+  std::string mark_;  // of its processes (leftovers.h); "": they are left alone
   std::array<Output, 2> outputs_;
   OutputCopy* copy_ = nullptr;
   BoundedLog log_;

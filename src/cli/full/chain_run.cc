@@ -13,7 +13,7 @@
 #include "base/process.h"
 #include "base/terminal.h"
 #include "base/text.h"
-#include "chain/campaign/results.h"
+#include "campaign/results.h"
 #include "chain/params/params.h"
 #include "chain/plan/make_plan.h"
 #include "chain/plan/plan_builder.h"

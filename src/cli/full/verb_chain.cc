@@ -23,9 +23,9 @@
 #include "chain/results/compare.h"
 #include "chain/results/report_html.h"
 #include "cli/exit_code.h"
-#include "cli/full/chain_campaign.h"
 #include "cli/full/chain_check.h"
 #include "cli/full/chain_golden.h"
+#include "cli/full/chain_remote.h"
 #include "cli/full/chain_run.h"
 #include "cli/full/chain_speed.h"
 

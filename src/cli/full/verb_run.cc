@@ -8,25 +8,23 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <thread>
 
-#include "base/clock.h"
 #include "base/process.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "campaign/campaign.h"
 #include "campaign/pid_file.h"
-#include "campaign/rotating_log.h"
 #include "campaign/runner.h"
-#include "chain/campaign/campaign_file.h"
+#include "campaign/units.h"
 #include "cli/api_options.h"
 #include "cli/exit_code.h"
-#include "cli/full/chain_campaign.h"
 
 namespace assay::cli::full {
+
+using campaign::Campaign;
+
 namespace {
 
 constexpr const char* kRunExamples = R"(Examples:
@@ -81,7 +79,6 @@ Status apply(const RunOptions& options, Campaign& campaign) {
     campaign.input = name;
     campaign.input_value = value;
   }
-  if (!options.log_dir.empty()) campaign.log_dir = options.log_dir;
   for (const auto& [name, value] : options.usual) {
     if (!value.empty()) set_engine_argument(campaign, {name, value, dashed(name)});
   }
@@ -97,23 +94,23 @@ Status apply(const RunOptions& options, Campaign& campaign) {
   campaign.dry_run = campaign.dry_run || options.dry_run;
   if (options.foreground) campaign.foreground = true;
   if (options.background) campaign.foreground = false;
-  if (campaign.input.empty()) {
-    return usage_error(options.file +
-                       ": [input] needs api_config, api_config_file or api_config_file_pattern");
-  }
-  if (campaign.log_dir.empty()) return usage_error(options.file + ": [output] needs log_dir");
   return {};
 }
 
-// Removes engine arguments that assay does not know: with a note if they are off, and a usage error
-// if they are on.
-Status keep_known(Campaign& campaign) {
+// Checks what rounds need. Removes engine arguments that assay does not know: with a note if they
+// are off, and a usage error if they are on.
+Status check_rounds(const std::string& file, Campaign& campaign) {
+  if (campaign.input.empty()) {
+    return usage_error(file +
+                       ": [input] needs api_config, api_config_file or api_config_file_pattern");
+  }
+  if (campaign.log_dir.empty()) return usage_error(file + ": [output] needs log_dir");
   ApiOptions options;
   CLI::App api;
   add_api_options(api, options);
-  std::vector<EngineArgument> kept;
+  std::vector<campaign::EngineArgument> kept;
   std::vector<std::string> words;
-  for (const EngineArgument& each : campaign.engine_args) {
+  for (const campaign::EngineArgument& each : campaign.engine_args) {
     if (api.get_option_no_throw("--" + each.name) != nullptr) {
       kept.push_back(each);
       words.push_back(fmt::format("--{}={}", each.name, each.value));
@@ -136,147 +133,63 @@ Status keep_known(Campaign& campaign) {
   return {};
 }
 
-void print_dry_run(const Campaign& campaign, const RunnerOptions& options) {
-  show(stdout, "{}\n",
-       shell_line(
-           round_words(campaign, options, campaign.input, campaign.input_value, campaign.log_dir)));
-  for (const auto& [name, value] : campaign.environment) show(stdout, "  {}={}\n", name, value);
-  if (!campaign.retest.enabled) return;
-  for (const std::string& file : campaign.retest.error_configs) {
-    show(stdout, "then {} more rounds for the cases in {}\n", campaign.retest.rounds - 1, file);
-  }
-}
-
-void print_background(const std::string& name, pid_t pid, const std::filesystem::path& log_dir,
-                      const std::string& file) {
-  show(stdout, "{} runs as process {}\nlog: {}\nassay status {}; assay stop {}\n", name, pid,
-       latest_log(log_dir).string(), file, file);
-}
-
-// A campaign of chains: it has its seats, limits and flags in its file alone.
-Result<int> run_chains_file(const RunOptions& options) {
-  ASSAY_TRY(chain::campaign::Campaign campaign, chain::campaign::read_campaign(options.file));
+// Reads the file and applies the command line. A campaign of chains has all in its file but
+// log_dir.
+Result<Campaign> campaign_of(const RunOptions& options) {
+  ASSAY_TRY(Campaign campaign, campaign::read_campaign(options.file));
   if (!options.log_dir.empty()) campaign.log_dir = options.log_dir;
-  if (options.dry_run) return print_chain_campaign(campaign);
-  const auto run = [&](const std::function<void()>& started) -> Result<int> {
-    const std::filesystem::path pid_path = default_pid_file(campaign.name);
-    ASSAY_TRY(const Fd pid_file, take_pid_file(pid_path));
-    std::error_code ignored;
-    std::filesystem::create_directories(campaign.log_dir, ignored);
-    const std::filesystem::path log = new_log(campaign.log_dir);
-    const auto show_and_keep = [&](std::string_view text) {
-      show_text(stdout, text);
-      std::fflush(stdout);
-      (void)append_to_log(log, text);
-    };
-    auto ended = run_chain_campaign(campaign, show_and_keep, started);
-    if (!ended) show_and_keep(fmt::format("assay: {}\n", ended.error().message));
-    std::filesystem::remove(pid_path, ignored);
-    return ended;
-  };
-  if (!options.background) return run({});
-  ASSAY_TRY(const pid_t pid, run_in_background(run));
-  print_background(campaign.name, pid, campaign.log_dir, options.file);
-  return kAllGood;
-}
-
-Result<int> run_campaign_file(const RunOptions& options) {
-  if (chain::campaign::is_campaign_of_chains(options.file)) return run_chains_file(options);
-  ASSAY_TRY(Campaign campaign, read_campaign(options.file));
-  ASSAY_CHECK(apply(options, campaign));
-  ASSAY_CHECK(keep_known(campaign));
-  RunnerOptions runner;
-  ASSAY_TRY(const std::string program, own_executable());
-  runner.program = {program, "api"};
-  runner.arguments = options.passed;
-  if (campaign.dry_run) {
-    print_dry_run(campaign, runner);
-    return kAllGood;
-  }
-  if (campaign.foreground) {
-    runner.show = [](std::string_view text) {
-      std::fwrite(text.data(), 1, text.size(), stdout);
-      std::fflush(stdout);
-    };
-    return run_campaign(campaign, runner);
-  }
-  const auto run = [&](const std::function<void()>& started) {
-    runner.started = started;
-    return run_campaign(campaign, runner);
-  };
-  ASSAY_TRY(const pid_t pid, run_in_background(run));
-  print_background(campaign.name, pid, campaign.log_dir, options.file);
-  return kAllGood;
-}
-
-// What `status` and `stop` know a campaign by: its name, pid file and folder.
-Result<Campaign> identified(const RunOptions& options) {
-  if (!chain::campaign::is_campaign_of_chains(options.file)) return read_campaign(options.file);
-  ASSAY_TRY(const auto chains, chain::campaign::read_campaign(options.file));
-  Campaign campaign;
-  campaign.name = chains.name;
-  campaign.pid_file = default_pid_file(chains.name);
-  campaign.log_dir = chains.log_dir.string();
   return campaign;
 }
 
-std::string duration(double seconds) {
-  const auto whole = static_cast<std::int64_t>(seconds);
-  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+Result<int> run(const RunOptions& options) {
+  ASSAY_TRY(Campaign campaign, campaign_of(options));
+  ASSAY_CHECK(apply(options, campaign));
+  if (campaign.models.empty()) ASSAY_CHECK(check_rounds(options.file, campaign));
+  campaign::RunnerOptions runner;
+  ASSAY_TRY(runner.self, own_executable());
+  runner.arguments = options.passed;
+  if (campaign.dry_run) {
+    show(stdout, "{}", campaign::units_of(campaign, {runner.self, runner.arguments})->commands());
+    return kAllGood;
+  }
+  if (campaign.foreground) return campaign::run_campaign(campaign, runner);
+  ASSAY_TRY(const pid_t pid, campaign::run_in_background(campaign, runner));
+  show(stdout, "{0} runs as process {1}\nlog: {2}\nassay status {3}; assay stop {3}\n",
+       campaign.name, pid, campaign::latest_log(campaign.log_dir).string(), options.file);
+  return kAllGood;
 }
 
 std::string last_line_of(const std::filesystem::path& file) {
-  const auto text = read_file(file);
-  if (!text) return "";
-  const std::string_view all = trimmed(*text);
+  const std::string text = read_file(file).value_or("");
+  const std::string_view all = trimmed(text);
   return std::string(all.substr(all.rfind('\n') + 1));
 }
 
-void show_latest_log(const std::filesystem::path& log_dir) {
-  const std::filesystem::path log = latest_log(log_dir);
-  if (!log.empty()) show(stdout, "log: {}\n  {}\n", log.string(), last_line_of(log));
-}
-
-// Prints whether the campaign runs, its rounds and the last line of its log.
+// Prints whether the campaign runs, its units and the last line of its log.
 Result<int> show_status(const RunOptions& options) {
-  ASSAY_TRY(Campaign campaign, identified(options));
-  if (!options.log_dir.empty()) campaign.log_dir = options.log_dir;
-  const auto running = running_process(campaign.pid_file);
+  ASSAY_TRY(const Campaign campaign, campaign_of(options));
+  const auto running = campaign::running_process(campaign.pid_file);
   if (running) {
     show(stdout, "{} runs as process {}, for {}\n", campaign.name, running->pid,
-         duration(running->seconds));
+         campaign::duration(running->seconds));
   } else {
     show(stdout, "{} does not run\n", campaign.name);
   }
-  if (chain::campaign::is_campaign_of_chains(options.file)) {
-    ASSAY_TRY(auto chains, chain::campaign::read_campaign(options.file));
-    chains.log_dir = campaign.log_dir;
-    show_chain_progress(chains);
-    show_latest_log(campaign.log_dir);
-    return kAllGood;
-  }
-  const nlohmann::json progress = read_progress(campaign);
-  if (!progress.is_object()) return kAllGood;
-  for (const nlohmann::json& round : progress.at("rounds")) {
-    const std::int64_t began = round.value("began_ms", std::int64_t{0});
-    const std::int64_t until = round.value("ended_ms", wall_ms());
-    const std::string usual = running ? "runs" : "was cut off";
-    show(stdout, "  {}: {}, {}, {}\n", round.value("label", ""), round.value("ended", usual),
-         duration(static_cast<double>(until - began) / 1000), round.value("log_dir", ""));
-  }
-  show_latest_log(campaign.log_dir);
+  show(stdout, "{}", campaign::units_of(campaign, {})->progress(running.has_value()));
+  const std::filesystem::path log = campaign::latest_log(campaign.log_dir);
+  if (!log.empty()) show(stdout, "log: {}\n  {}\n", log.string(), last_line_of(log));
   return kAllGood;
 }
 
 Result<int> stop_campaign(const RunOptions& options) {
-  ASSAY_TRY(const Campaign campaign, identified(options));
-  ASSAY_TRY(const bool told, signal_process(campaign.pid_file, SIGTERM));
+  ASSAY_TRY(const Campaign campaign, campaign_of(options));
+  ASSAY_TRY(const bool told, campaign::signal_process(campaign.pid_file, SIGTERM));
   if (!told) {
     show(stdout, "{} does not run\n", campaign.name);
     return kAllGood;
   }
   const auto give_up = std::chrono::steady_clock::now() + kStopPatience;
-  while (running_process(campaign.pid_file)) {
+  while (campaign::running_process(campaign.pid_file)) {
     if (std::chrono::steady_clock::now() > give_up) {
       return fail(
           fmt::format("{} still finishes its running cases; `assay stop` again stops it at once",
@@ -318,7 +231,7 @@ Verb add_run_verb(CLI::App& parent) {
       ->allow_extra_args(false);
   app->add_option("FLAGS", options->passed, "After --: flags of every round");
   app->footer(kRunExamples);
-  return {app, [options] { return run_campaign_file(*options); }};
+  return {app, [options] { return run(*options); }};
 }
 
 Verb add_status_verb(CLI::App& parent) {

@@ -1,18 +1,16 @@
-#include "chain/campaign/queue.h"
+#include "campaign/queue.h"
 
 #include <algorithm>
 #include <cmath>
 #include <tuple>
 #include <utility>
 
-namespace assay::chain::campaign {
+namespace assay::campaign {
 
-Queue::Queue(std::vector<QueuedModel> models, const std::vector<std::size_t>& hosts,
+Queue::Queue(std::vector<QueuedUnit> models, const std::vector<std::size_t>& hosts,
              QueuePolicy policy)
     : policy_(policy) {
-  for (QueuedModel& queued : models) {
-    models_.emplace_back().queued = std::move(queued);
-  }
+  for (QueuedUnit& queued : models) add(std::move(queued));
   for (const std::size_t host : hosts) {
     seats_.push_back({host, kNone});
     if (hosts_.size() <= host) hosts_.resize(host + 1);
@@ -110,4 +108,4 @@ double Queue::next_time(double now) const {
   return next;
 }
 
-}  // namespace assay::chain::campaign
+}  // namespace assay::campaign

@@ -1,7 +1,5 @@
 // Campaigns of chains with real processes.
 
-#include "chain/campaign/campaign.h"
-
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -9,7 +7,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "campaign_tools.h"
+#include "campaign/campaign.h"
+#include "campaign/results.h"
+#include "chains_tools.h"
 
 namespace assay::chain {
 namespace {
@@ -62,8 +62,9 @@ TEST(CampaignFile, NamesItsMistakes) {
   put(scratch.path() / "a.txt", "model_name:a\n");
   EXPECT_THAT(error_of("version = 2\n[chains]\n"), HasSubstr("version = 1 is wanted"));
   EXPECT_THAT(error_of(std::string(kHead) + "fils = 1\n" + kOutput), HasSubstr("fils"));
-  EXPECT_THAT(error_of(std::string(kHead) + "[seat]\n" + kOutput),
-              HasSubstr("unknown table [seat]; known tables: chains, seats, "));
+  EXPECT_THAT(
+      error_of(std::string(kHead) + "[seat]\n" + kOutput),
+      HasSubstr("unknown setting seat; known here: version, name, output, chains, seats, "));
   EXPECT_THAT(error_of(kHead), HasSubstr("[output] needs log_dir"));
   EXPECT_THAT(error_of(std::string(kHead) + "[output]\nlog_dir = \"x/${NO_SUCH_NAME}\"\n"),
               HasSubstr("names a variable that is not set"));
@@ -95,7 +96,6 @@ TEST(CampaignFile, FindsModelsAndSeats) {
   ASSERT_EQ(campaign->seats.size(), 4U);
   EXPECT_EQ(campaign->seats[3].host, "h2");
   EXPECT_EQ(campaign->seats[3].gpus, "1,2");
-  EXPECT_TRUE(campaign::is_campaign_of_chains(scratch.path() / "models.toml"));
 }
 
 // One of four machines loses its power while it runs a model.

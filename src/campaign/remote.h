@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 
-namespace assay::chain::campaign {
+namespace assay::campaign {
 
 // Seconds that a model has to clean up after its campaign or the connection has ended.
 inline constexpr double kRemoteGrace = 5;
@@ -30,4 +30,4 @@ RemoteWord read_remote_line(std::string_view line);
 // seconds. Returns its exit code.
 Result<int> run_remote(const std::string& self, const std::vector<std::string>& words, double lost);
 
-}  // namespace assay::chain::campaign
+}  // namespace assay::campaign

@@ -1,4 +1,4 @@
-#include "campaign/tree.h"
+#include "yaml/yaml.h"
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
@@ -6,13 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-
-#define TOML_ASSERT(expression) static_cast<void>(0)  // as in base/toml.cc
-#define TOML_EXCEPTIONS 0
-#define TOML_ENABLE_FORMATTERS 0
-#include <toml++/toml.h>
-
-#include "base/toml.h"
 
 namespace assay {
 namespace {
@@ -23,39 +16,8 @@ constexpr std::size_t kMostNodes = 20'000;
 
 ConfigNode scalar(Kind kind, std::string text) { return {kind, 0, std::move(text), "", {}}; }
 
-template <typename Line>
-tl::unexpected<Error> error_at(std::string_view where, Line line, std::string_view message) {
+tl::unexpected<Error> error_at(std::string_view where, int line, std::string_view message) {
   return usage_error(fmt::format("{}:{}: {}", where, line, message));
-}
-
-Result<ConfigNode> converted(const toml::node& node, std::string_view where) {
-  ConfigNode result;
-  if (const auto* flag = node.as_boolean()) {
-    result = scalar(Kind::flag, flag->get() ? "True" : "False");
-  } else if (const auto* whole = node.as_integer()) {
-    result = scalar(Kind::number, fmt::format("{}", whole->get()));
-  } else if (const auto* number = node.as_floating_point()) {
-    result = scalar(Kind::number, fmt::format("{}", number->get()));
-  } else if (const auto* text = node.as_string()) {
-    result = scalar(Kind::text, text->get());
-  } else if (const auto* list = node.as_array()) {
-    result.kind = Kind::list;
-    for (const toml::node& entry : *list) {
-      ASSAY_TRY(result.entries.emplace_back(), converted(entry, where));
-    }
-  } else if (const auto* table = node.as_table()) {
-    result.kind = Kind::table;
-    for (const auto& [key, entry] : *table) {
-      ConfigNode& inner = result.entries.emplace_back();
-      ASSAY_TRY(inner, converted(entry, where));
-      inner.line = key.source().begin.line;
-      inner.name = key.str();
-    }
-  } else {
-    return error_at(where, node.source().begin.line, "a campaign has no dates");
-  }
-  result.line = node.source().begin.line;
-  return result;
 }
 
 bool is_number(std::string_view text) {
@@ -117,13 +79,6 @@ Result<ConfigNode> converted(const YAML::Node& node, std::string_view where, int
 }
 
 }  // namespace
-
-Result<ConfigNode> toml_tree(std::string_view text, std::string_view where) {
-  ASSAY_CHECK(check_toml_keys(text, where));
-  const toml::parse_result parsed = toml::parse(text, where);
-  if (parsed) return converted(parsed.table(), where);
-  return error_at(where, parsed.error().source().begin.line, parsed.error().description());
-}
 
 Result<ConfigNode> yaml_tree(const std::string& text, std::string_view where) {
   try {

@@ -1,4 +1,4 @@
-#include "chain/campaign/remote.h"
+#include "campaign/remote.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -12,10 +12,10 @@
 
 #include "base/interrupts.h"
 #include "base/terminal.h"
-#include "chain/campaign/results.h"
+#include "campaign/results.h"
 #include "chain/stage/stage_run.h"
 
-namespace assay::chain::campaign {
+namespace assay::campaign {
 namespace {
 
 constexpr std::string_view kAlive = "assay-remote: alive";
@@ -23,12 +23,12 @@ constexpr std::string_view kEnded = "assay-remote: ended ";
 constexpr double kBeatsPerLimit = 5;
 
 // Reads what the campaign has sent. False once it has closed the pipe.
-bool heard(stage::Clock::time_point& last) {
+bool heard(chain::stage::Clock::time_point& last) {
   std::array<char, 256> bytes{};
   pollfd input{STDIN_FILENO, POLLIN, 0};
   if (::poll(&input, 1, 0) != 1) return true;
   if (::read(STDIN_FILENO, bytes.data(), bytes.size()) <= 0) return false;
-  last = stage::Clock::now();
+  last = chain::stage::Clock::now();
   return true;
 }
 
@@ -69,26 +69,27 @@ RemoteWord read_remote_line(std::string_view line) {
 
 Result<int> run_remote(const std::string& self, const std::vector<std::string>& words,
                        double lost) {
-  ASSAY_TRY(stage::Guard guard, stage::Guard::start());
+  ASSAY_TRY(chain::stage::Guard guard, chain::stage::Guard::start());
   const Interrupts interrupts;
-  stage::StageCommand command;
+  chain::stage::StageCommand command;
   command.argv = {self, "chain"};
   command.argv.insert(command.argv.end(), words.begin(), words.end());
   command.log = "/dev/null";
   command.guard = &guard;
-  stage::Limits limits;
-  limits.grace = stage::Seconds(kRemoteGrace);
-  ASSAY_TRY(stage::StageRun run,
-            stage::StageRun::start(command, limits, [](std::string_view line) { tell(line); }));
-  stage::Clock::time_point last_heard = stage::Clock::now();
-  stage::Clock::time_point next_beat = last_heard;
+  chain::stage::Limits limits;
+  limits.grace = chain::stage::Seconds(kRemoteGrace);
+  ASSAY_TRY(
+      chain::stage::StageRun run,
+      chain::stage::StageRun::start(command, limits, [](std::string_view line) { tell(line); }));
+  chain::stage::Clock::time_point last_heard = chain::stage::Clock::now();
+  chain::stage::Clock::time_point next_beat = last_heard;
   bool connected = true;
   while (true) {
-    const stage::Clock::time_point now = stage::Clock::now();
+    const chain::stage::Clock::time_point now = chain::stage::Clock::now();
     if (now >= next_beat) {
       tell(kAlive);
-      next_beat = now + std::chrono::duration_cast<stage::Clock::duration>(
-                            stage::Seconds(lost / kBeatsPerLimit));
+      next_beat = now + std::chrono::duration_cast<chain::stage::Clock::duration>(
+                            chain::stage::Seconds(lost / kBeatsPerLimit));
     }
     std::vector<pollfd> fds{{interrupts.fd(), POLLIN, 0}};
     if (connected) fds.push_back({STDIN_FILENO, POLLIN, 0});
@@ -97,9 +98,9 @@ Result<int> run_remote(const std::string& self, const std::vector<std::string>& 
         std::chrono::ceil<std::chrono::milliseconds>(std::min(next_beat, run.deadline()) - now);
     ::poll(fds.data(), fds.size(), static_cast<int>(std::max<std::int64_t>(0, left.count())));
     connected = connected && heard(last_heard);
-    const bool silent = stage::Clock::now() - last_heard > stage::Seconds(lost);
+    const bool silent = chain::stage::Clock::now() - last_heard > chain::stage::Seconds(lost);
     if (interrupts.next() != 0 || !connected || silent) {
-      run.stop(stage::StageState::interrupted, "the campaign has ended or was cut off");
+      run.stop(chain::stage::StageState::interrupted, "the campaign has ended or was cut off");
     }
     if (const auto outcome = run.tick()) {
       constexpr int kSignalBase = 128;
@@ -111,4 +112,4 @@ Result<int> run_remote(const std::string& self, const std::vector<std::string>& 
   }
 }
 
-}  // namespace assay::chain::campaign
+}  // namespace assay::campaign

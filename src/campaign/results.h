@@ -1,6 +1,6 @@
 #pragma once
 
-// What a campaign knows of its models: how each ended, which failures are known, and how often a
+// What a campaign knows of its units: how each ended, which failures are known, and how often a
 // model failed before.
 
 #include <filesystem>
@@ -11,10 +11,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/process.h"
 #include "base/result.h"
 #include "chain/run/runner.h"
 
-namespace assay::chain::campaign {
+namespace assay::campaign {
 
 struct StageEnd {
   std::string name;
@@ -24,10 +25,11 @@ struct StageEnd {
   double seconds = 0;
 };
 
-struct ModelEnd {
-  std::string key;  // "FILE MODE"
-  // passed; failed: a stage did not pass; refused: the file or a flag is wrong; trouble: assay or
-  // the machine failed; timed_out; lost: its hosts vanished; not_run.
+// How a unit ended: a model, or a round.
+struct UnitEnd {
+  std::string key;  // "FILE MODE", "round 2/crash"
+  // Of a model: passed; failed: a stage did not pass; refused: the file or a flag is wrong;
+  // trouble: assay or the machine failed; timed_out; lost: its hosts vanished; not_run.
   std::string state = "not_run";
   std::string detail;
   std::string host;
@@ -35,20 +37,21 @@ struct ModelEnd {
   double seconds = 0;  // of its last try
   int tries = 0;
   std::vector<StageEnd> stages;
+  ExitStatus exit;
   bool passed() const { return state == "passed"; }
 };
 
 // Prefix of the line with which `assay chain run --report-line` reports its stages.
 inline constexpr std::string_view kModelWord = "assay-model: ";
-std::string model_line(const run::RunResult& result);
+std::string model_line(const chain::run::RunResult& result);
 // The stages of such a line, or nothing for another line.
 std::optional<std::vector<StageEnd>> read_model_line(std::string_view line);
 
-nlohmann::json json_of(const ModelEnd& end);
+nlohmann::json json_of(const UnitEnd& end);
 
 // The models that have ended so far, one per line of LOG_DIR/models.jsonl, for `assay status`.
 Status begin_ends(const std::filesystem::path& log_dir);
-Status append_end(const std::filesystem::path& log_dir, const ModelEnd& end);
+Status append_end(const std::filesystem::path& log_dir, const UnitEnd& end);
 std::map<std::string, int> count_ends(const std::filesystem::path& log_dir);  // by state
 
 // A failure, as a list of known ones names it.
@@ -70,7 +73,7 @@ std::string known_text(const std::vector<Failure>& failures);
 
 // What a campaign has found.
 struct Findings {
-  std::vector<ModelEnd> models;
+  std::vector<UnitEnd> models;
   std::vector<Failure> failures;  // by model; `known` if the list has them
   std::vector<Failure> fixed;     // known ones whose model ended without them
   bool interrupted = false;
@@ -79,7 +82,7 @@ struct Findings {
 };
 
 // A stage that was only blocked by another one is no failure of its own.
-Findings judged(std::vector<ModelEnd> models, const std::vector<Failure>& known);
+Findings judged(std::vector<UnitEnd> models, const std::vector<Failure>& known);
 
 // How a model did in earlier campaigns of the same name.
 struct Past {
@@ -89,6 +92,6 @@ struct Past {
 using History = std::map<std::string, Past>;  // by key
 History read_history(const std::filesystem::path& file);
 Status write_history(const std::filesystem::path& file, History history,
-                     const std::vector<ModelEnd>& models);
+                     const std::vector<UnitEnd>& models);
 
-}  // namespace assay::chain::campaign
+}  // namespace assay::campaign

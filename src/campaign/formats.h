@@ -5,9 +5,9 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "chain/campaign/results.h"
+#include "campaign/results.h"
 
-namespace assay::chain::campaign {
+namespace assay::campaign {
 
 // "498 passed, 2 failed: 1 new failure, 1 known".
 std::string summary_line(const Findings& findings);
@@ -21,4 +21,4 @@ nlohmann::json json_report(const std::string& name, const Findings& findings);
 // A page with the matrix and links to the logs and pages of models, which lie beside it.
 Result<std::string> html(const std::string& name, const Findings& findings);
 
-}  // namespace assay::chain::campaign
+}  // namespace assay::campaign

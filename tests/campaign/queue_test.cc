@@ -1,6 +1,6 @@
 // The queue of a campaign, driven by simulated seats that die, come back, and lose their models.
 
-#include "chain/campaign/queue.h"
+#include "campaign/queue.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -11,16 +11,16 @@
 #include <random>
 #include <set>
 
-namespace assay::chain::campaign {
+namespace assay::campaign {
 namespace {
 
 using End = Queue::End;
 using State = Queue::State;
 
-std::vector<QueuedModel> models(std::size_t count) { return std::vector<QueuedModel>(count); }
+std::vector<QueuedUnit> models(std::size_t count) { return std::vector<QueuedUnit>(count); }
 
 TEST(Queue, LeasesTheLongestFirstAndQuarantinedModelsLast) {
-  std::vector<QueuedModel> all = models(3);
+  std::vector<QueuedUnit> all = models(3);
   all[0] = {"", 500, true};
   all[1] = {"", 5, false};
   all[2] = {"", 50, false};
@@ -34,7 +34,7 @@ TEST(Queue, LeasesTheLongestFirstAndQuarantinedModelsLast) {
 }
 
 TEST(Queue, ModelsThatShareAFolderRunOneAtATime) {
-  std::vector<QueuedModel> all = models(3);
+  std::vector<QueuedUnit> all = models(3);
   all[0].group = all[1].group = "MobileNetV3";
   Queue queue(all, {0, 0, 0}, {});
   EXPECT_EQ(queue.lease(0, 0), 0U);
@@ -114,8 +114,8 @@ class Simulation {
     for (std::size_t host = 0; host < hosts; ++host) {
       of_seats.insert(of_seats.end(), 1 + pick(4), host);
     }
-    std::vector<QueuedModel> all(pick(60));
-    for (QueuedModel& model : all) {
+    std::vector<QueuedUnit> all(pick(60));
+    for (QueuedUnit& model : all) {
       const std::size_t group = pick(8);
       model = {group < 4 ? std::to_string(group) : "", static_cast<double>(pick(100)),
                pick(10) == 0};
@@ -201,7 +201,7 @@ class Simulation {
   QueuePolicy policy_;
   std::vector<bool> up_;
   std::vector<std::size_t> hosts_of_;
-  std::vector<QueuedModel> models_;
+  std::vector<QueuedUnit> models_;
   std::vector<Run> runs_;
   std::vector<int> ends_;
   std::map<std::size_t, double> still_until_;
@@ -221,4 +221,4 @@ TEST(QueueSimulation, EveryModelEndsOnce) {
 }
 
 }  // namespace
-}  // namespace assay::chain::campaign
+}  // namespace assay::campaign

@@ -1,4 +1,4 @@
-#include "chain/campaign/formats.h"
+#include "campaign/formats.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,7 +12,7 @@
 #include "base/utf8.h"
 #include "pages/page.h"
 
-namespace assay::chain::campaign {
+namespace assay::campaign {
 namespace {
 
 constexpr std::size_t kMostRows = 200;    // of a table for people
@@ -21,7 +21,7 @@ constexpr std::size_t kMostOfLine = 500;  // bytes of a failure there
 // The kinds of stages in the order of the first model that has them.
 std::vector<std::string> kinds_of(const Findings& findings) {
   std::vector<std::string> kinds;
-  for (const ModelEnd& model : findings.models) {
+  for (const UnitEnd& model : findings.models) {
     for (const StageEnd& stage : model.stages) {
       if (std::ranges::find(kinds, stage.kind) == kinds.end()) kinds.push_back(stage.kind);
     }
@@ -30,7 +30,7 @@ std::vector<std::string> kinds_of(const Findings& findings) {
 }
 
 // What a model's stages of a kind came to: "ok", "3 ok", "1 of 3 failed", "" without any.
-std::string cell_of(const ModelEnd& model, const std::string& kind) {
+std::string cell_of(const UnitEnd& model, const std::string& kind) {
   std::size_t all = 0;
   std::size_t bad = 0;
   std::string state;
@@ -83,7 +83,7 @@ std::string skipped(const std::string& why) {
 }
 
 // What a test case has inside for the failure of a stage ("": of the model), if there is one.
-std::string junit_failure(const ModelEnd& model, const std::vector<const Failure*>& failures,
+std::string junit_failure(const UnitEnd& model, const std::vector<const Failure*>& failures,
                           const std::string& stage) {
   const auto found = std::ranges::find(failures, stage, &Failure::stage);
   if (found == failures.end()) return "";
@@ -95,7 +95,7 @@ std::string junit_failure(const ModelEnd& model, const std::vector<const Failure
 }
 
 // The test cases of a model: its stages, and the model itself if it failed or has no stages.
-std::string junit_cases(const ModelEnd& model, const std::vector<const Failure*>& failures) {
+std::string junit_cases(const UnitEnd& model, const std::vector<const Failure*>& failures) {
   std::string text;
   for (const StageEnd& stage : model.stages) {
     const bool ran = stage.state != "blocked" && stage.state != "interrupted";
@@ -129,7 +129,7 @@ std::string matrix_text(const Findings& findings, bool all) {
   const std::vector<std::string> kinds = kinds_of(findings);
   rows[0].insert(rows[0].end(), kinds.begin(), kinds.end());
   rows[0].insert(rows[0].end(), {"result", "s"});
-  for (const ModelEnd& model : findings.models) {
+  for (const UnitEnd& model : findings.models) {
     if (model.passed() && !all) continue;
     std::vector<std::string>& row = rows.emplace_back();
     row.push_back(one_line(model.key));
@@ -180,7 +180,7 @@ std::string markdown(const std::string& name, const Findings& findings) {
 std::string junit(const std::string& name, const Findings& findings) {
   auto failures = by_model(findings);
   std::string text;
-  for (const ModelEnd& model : findings.models) {
+  for (const UnitEnd& model : findings.models) {
     text += fmt::format("  <testsuite name=\"{}\" time=\"{:.3f}\">\n{}  </testsuite>\n",
                         escape_markup(model.key), model.seconds,
                         junit_cases(model, failures[model.key]));
@@ -198,7 +198,7 @@ nlohmann::json json_report(const std::string& name, const Findings& findings) {
               {"new_failures", findings.new_failures()},
               {"interrupted", findings.interrupted}};
   for (const char* list : {"models", "failures", "fixed"}) report[list] = json::array();
-  for (const ModelEnd& model : findings.models) {
+  for (const UnitEnd& model : findings.models) {
     report["models"].push_back(json_of(model));
   }
   const auto add = [&](const char* list, const Failure& each) {
@@ -223,4 +223,4 @@ Result<std::string> html(const std::string& name, const Findings& findings) {
       {.kind = pages::Kind::chain, .title = name, .data = text, .packed = false});
 }
 
-}  // namespace assay::chain::campaign
+}  // namespace assay::campaign

@@ -1,4 +1,4 @@
-#include "chain/campaign/results.h"
+#include "campaign/results.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,56 +14,31 @@
 #include "base/text.h"
 #include "base/toml.h"
 
-namespace assay::chain::campaign {
+namespace assay::campaign {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StageEnd, name, kind, state, detail, seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Past, failed, seconds)
+
 namespace {
 
 using nlohmann::json;
 
 constexpr int kVersion = 1;  // of lines, lists and histories
 
-std::string text_of(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-double number_of(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<double>() : 0;
-}
-
-// The object of this version in a text, or null.
-json versioned(std::string_view text) {
-  json object = parse_json(text);
-  const bool known = object.is_object() && number_of(object, "v") == kVersion;
-  return known ? object : json();
-}
-
 std::string dumped(const json& object) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-json list_of(const std::vector<StageEnd>& stages) {
-  json list = json::array();
-  for (const StageEnd& stage : stages) {
-    list.push_back({{"name", stage.name},
-                    {"kind", stage.kind},
-                    {"state", stage.state},
-                    {"detail", stage.detail},
-                    {"seconds", stage.seconds}});
+// The value of a text of this version, or nothing if it has another form.
+template <typename T>
+std::optional<T> parsed(std::string_view text, const char* key) {
+  try {
+    const json object = parse_json(text);
+    if (object.is_object() && object.value("v", 0) == kVersion) return object.at(key).get<T>();
+  } catch (const json::exception&) {
+    return std::nullopt;
   }
-  return list;
-}
-
-std::vector<StageEnd> stages_of(const json& object) {
-  std::vector<StageEnd> stages;
-  const auto list = object.find("stages");
-  if (list == object.end() || !list->is_array()) return stages;
-  for (const json& each : *list) {
-    if (!each.is_object()) continue;
-    stages.push_back({text_of(each, "name"), text_of(each, "kind"), text_of(each, "state"),
-                      text_of(each, "detail"), number_of(each, "seconds")});
-  }
-  return stages;
+  return std::nullopt;
 }
 
 std::string ends_file(const std::filesystem::path& log_dir) {
@@ -80,35 +55,33 @@ std::string toml_text(const std::string& text) { return dumped(json(text)); }
 
 }  // namespace
 
-std::string model_line(const run::RunResult& result) {
+std::string model_line(const chain::run::RunResult& result) {
   std::vector<StageEnd> stages;
   stages.reserve(result.stages.size());
-  for (const run::StageResult& stage : result.stages) {
+  for (const chain::run::StageResult& stage : result.stages) {
     stages.push_back({stage.name, std::string(name(stage.kind)),
                       std::string(name(stage.outcome.state)), stage.outcome.detail,
                       stage.outcome.seconds});
   }
-  return std::string(kModelWord) + dumped({{"v", kVersion}, {"stages", list_of(stages)}});
+  return std::string(kModelWord) + dumped({{"v", kVersion}, {"stages", stages}});
 }
 
 std::optional<std::vector<StageEnd>> read_model_line(std::string_view line) {
   if (!line.starts_with(kModelWord)) return std::nullopt;
-  const json object = versioned(line.substr(kModelWord.size()));
-  if (object.is_null()) return std::nullopt;
-  return stages_of(object);
+  return parsed<std::vector<StageEnd>>(line.substr(kModelWord.size()), "stages");
 }
 
-json json_of(const ModelEnd& end) {
+json json_of(const UnitEnd& end) {
   return {{"v", kVersion},          {"model", end.key},   {"state", end.state},
           {"detail", end.detail},   {"host", end.host},   {"log", end.log},
-          {"seconds", end.seconds}, {"tries", end.tries}, {"stages", list_of(end.stages)}};
+          {"seconds", end.seconds}, {"tries", end.tries}, {"stages", end.stages}};
 }
 
 Status begin_ends(const std::filesystem::path& log_dir) {
   return write_file(ends_file(log_dir), "");
 }
 
-Status append_end(const std::filesystem::path& log_dir, const ModelEnd& end) {
+Status append_end(const std::filesystem::path& log_dir, const UnitEnd& end) {
   ASSAY_TRY(const Fd file, open_for_append(ends_file(log_dir)));
   const std::string line = dumped(json_of(end)) + "\n";
   return write_all(file.get(), std::as_bytes(std::span(line)));
@@ -117,8 +90,7 @@ Status append_end(const std::filesystem::path& log_dir, const ModelEnd& end) {
 std::map<std::string, int> count_ends(const std::filesystem::path& log_dir) {
   std::map<std::string, int> counts;
   for (const std::string& line : split_at(read_file(ends_file(log_dir)).value_or(""), '\n')) {
-    const json object = versioned(line);
-    if (!object.is_null()) ++counts[text_of(object, "state")];
+    if (const auto state = parsed<std::string>(line, "state")) ++counts[*state];
   }
   return counts;
 }
@@ -132,12 +104,8 @@ Result<std::vector<Failure>> read_known(const std::filesystem::path& file) {
   const auto read = [&](const std::string&, TomlTable& each) -> Status {
     Failure& known = list.emplace_back();
     known.known = true;
-    ASSAY_CHECK(each.read("model", known.model));
-    ASSAY_CHECK(each.read("stage", known.stage));
-    ASSAY_CHECK(each.read("state", known.state));
-    ASSAY_CHECK(each.read("reason", known.reason));
-    ASSAY_CHECK(each.read("owner", known.owner));
-    return each.read("upstream", known.upstream);
+    return each.read("model", known.model, "stage", known.stage, "state", known.state, "reason",
+                     known.reason, "owner", known.owner, "upstream", known.upstream);
   };
   ASSAY_CHECK(table.read_array("failure", read));
   ASSAY_CHECK(table.refuse_others());
@@ -159,17 +127,17 @@ std::string known_text(const std::vector<Failure>& failures) {
 }
 
 std::size_t Findings::count(std::string_view state) const {
-  return static_cast<std::size_t>(std::ranges::count(models, state, &ModelEnd::state));
+  return static_cast<std::size_t>(std::ranges::count(models, state, &UnitEnd::state));
 }
 
 std::size_t Findings::new_failures() const {
   return static_cast<std::size_t>(std::ranges::count(failures, false, &Failure::known));
 }
 
-Findings judged(std::vector<ModelEnd> models, const std::vector<Failure>& known) {
+Findings judged(std::vector<UnitEnd> models, const std::vector<Failure>& known) {
   Findings findings;
   std::set<std::string> ended;
-  for (const ModelEnd& model : models) {
+  for (const UnitEnd& model : models) {
     if (model.state == "not_run") continue;
     ended.insert(model.key);
     if (model.passed()) continue;
@@ -200,31 +168,20 @@ Findings judged(std::vector<ModelEnd> models, const std::vector<Failure>& known)
 }
 
 History read_history(const std::filesystem::path& file) {
-  History history;
-  const json object = versioned(read_file(file).value_or(""));
-  if (object.is_null() || !object.contains("models")) return history;
-  for (const auto& [key, past] : object.at("models").items()) {
-    if (!past.is_object()) continue;
-    history[key] = {static_cast<int>(number_of(past, "failed")), number_of(past, "seconds")};
-  }
-  return history;
+  return parsed<History>(read_file(file).value_or(""), "models").value_or(History());
 }
 
 Status write_history(const std::filesystem::path& file, History history,
-                     const std::vector<ModelEnd>& models) {
-  for (const ModelEnd& model : models) {
+                     const std::vector<UnitEnd>& models) {
+  for (const UnitEnd& model : models) {
     if (model.state == "not_run") continue;
     Past& past = history[model.key];
     past.failed = model.passed() ? 0 : past.failed + 1;
     past.seconds = std::max(past.seconds, model.seconds);
   }
-  json object{{"v", kVersion}, {"models", json::object()}};
-  for (const auto& [key, past] : history) {
-    object["models"][key] = {{"failed", past.failed}, {"seconds", past.seconds}};
-  }
   std::error_code ignored;
   std::filesystem::create_directories(file.parent_path(), ignored);
-  return write_file(file, dumped(object) + "\n");
+  return write_file(file, dumped({{"v", kVersion}, {"models", history}}) + "\n");
 }
 
-}  // namespace assay::chain::campaign
+}  // namespace assay::campaign

@@ -1,18 +1,20 @@
 #pragma once
 
-// Decides which model runs where and when. It does no I/O and reads no clock, so a simulation can
-// drive it through failures that machines rarely show. Times are seconds of any steady clock.
+// Decides which unit (a model, or a round) runs where and when. It does no I/O and reads no clock,
+// so a simulation can drive it through failures that machines rarely show. Times are seconds of any
+// steady clock.
 
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-namespace assay::chain::campaign {
+namespace assay::campaign {
 
-struct QueuedModel {
+struct QueuedUnit {
   std::string group;   // models of one group write to one folder and run one at a time; "": none
   double seconds = 0;  // expected; the longest runs first
   bool last = false;   // runs after all others: it failed for many nights
@@ -39,8 +41,10 @@ class Queue {
   enum class State : std::uint8_t { waiting, running, passed, failed, lost };
 
   // `hosts` has the host of each seat, by number.
-  Queue(std::vector<QueuedModel> models, const std::vector<std::size_t>& hosts, QueuePolicy policy);
+  Queue(std::vector<QueuedUnit> models, const std::vector<std::size_t>& hosts, QueuePolicy policy);
 
+  // Adds a model, whose number is the next one.
+  void add(QueuedUnit queued) { models_.emplace_back().queued = std::move(queued); }
   // Leases a model to the seat, or nothing if the seat is busy or rests, or if no model fits now.
   std::optional<std::size_t> lease(std::size_t seat, double now);
   // Ends the seat's lease.
@@ -61,7 +65,7 @@ class Queue {
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
   struct Model {
-    QueuedModel queued;
+    QueuedUnit queued;
     State state = State::waiting;
     int tries = 0;  // that started
     int losses = 0;
@@ -90,4 +94,4 @@ class Queue {
   bool stopped_ = false;
 };
 
-}  // namespace assay::chain::campaign
+}  // namespace assay::campaign
