@@ -142,7 +142,7 @@ class Rounded(Beside):
     def _merged(self, right: Any, value: Any, gradients: bool) -> Any:
         if not gradients and self.job.values not in ROUNDED:
             return right
-        # The other lane of PyTorch's functions is the truth, whose error excuses nothing (kBarFactor).
+        # For PyTorch's functions the other lane is the truth: no error of it widens the bar (kBarFactor).
         few = self.unit() / 2 if self.entry is not None and self.entry.own else self.unit()
         return self.framework.cancelled(right, value, few)
 

@@ -1,4 +1,4 @@
-"""Each file of examples/ works as it is. (examples/README.md's commands: tests/docs.)"""
+"""Runs the files of examples/. (examples/README.md's commands: tests/docs.)"""
 
 import json
 import os

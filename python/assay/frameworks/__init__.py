@@ -155,7 +155,7 @@ class Framework(ABC):
         refuse(f"{self.name} has no memory format {name}")
 
     def laid_out(self, results: Any, memory_format: Any) -> bool:
-        """Whether a result has the strides of a memory format; True for results without a promise."""
+        """Whether a result has the strides of a memory format; True if none is documented."""
         return True
 
     def pointer(self, tensor: Any) -> int:
