@@ -3,10 +3,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <functional>
+#include <map>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "base/text.h"
 
 namespace assay {
 namespace {
@@ -31,6 +37,12 @@ std::vector<const CLI::Option*> shown_options(const CLI::App& app) {
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_min() > 0; }
 
+// The names as --help prints them: "-h,--help", or the name of a positional.
+std::string names_of(const CLI::Option& option) {
+  std::string names = option.get_name(false, true);
+  return names.empty() ? option.get_name(true) : names;
+}
+
 // Escapes the text for roff: no line becomes a request, and no line breaks at a hyphen.
 std::string roff(std::string_view text) {
   std::string out;
@@ -48,13 +60,10 @@ std::string roff(std::string_view text) {
 }
 
 std::string option_page(const CLI::Option& option) {
-  // The names as --help prints them: "-h,--help", or the name of a positional.
-  std::string names = option.get_name(false, true);
-  if (names.empty()) names = option.get_name(true);
   const bool flag = option.get_type_size() == 0;  // --help shows no type for a flag
   std::string type = flag ? "" : option.get_type_name();
   if (!type.empty() && !option.get_default_str().empty()) type += "=" + option.get_default_str();
-  return fmt::format(".TP\n\\fB{}\\fR{}\n{}\n", roff(names),
+  return fmt::format(".TP\n\\fB{}\\fR{}\n{}\n", roff(names_of(option)),
                      type.empty() ? "" : fmt::format(" \\fI{}\\fR", roff(type)),
                      roff(option.get_description()));
 }
@@ -62,6 +71,99 @@ std::string option_page(const CLI::Option& option) {
 std::string verb_page(const CLI::App& verb, const std::string& words) {
   std::string page = fmt::format(".SS {}\n{}\n", roff(words), roff(verb.get_description()));
   for (const CLI::Option* option : shown_options(verb)) page += option_page(*option);
+  return page;
+}
+
+// Text for a cell of a Markdown table.
+std::string cell(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|' || c == '*') out += '\\';
+    out += c == '<' ? "&lt;" : std::string(1, c);
+  }
+  return out;
+}
+
+std::string sentence(std::string text) {
+  if (!text.ends_with('.')) text += '.';
+  return text;
+}
+
+// "| name | default | meaning |"
+std::string table_row(const CLI::Option& option) {
+  std::vector<std::string> needed;
+  for (const CLI::Option* other : option.get_needs()) {
+    needed.push_back(fmt::format(" Needs `{}`.", names_of(*other)));
+  }
+  std::ranges::sort(needed);
+  std::string value = option.get_default_str();
+  if (!value.empty()) value = fmt::format("`{}`", value);
+  return fmt::format("| `{}` | {} | {}{} |\n", fmt::join(split_at(names_of(option), ','), ", "),
+                     option.get_required() ? "required" : cell(value),
+                     cell(sentence(option.get_description())), fmt::join(needed, ""));
+}
+
+// Tables of options, one for each heading, in the order in which the headings come first.
+class Tables {
+ public:
+  void add(const std::string& heading, const std::string& row) {
+    auto table = std::ranges::find(tables_, heading, &Table::first);
+    if (table == tables_.end()) table = tables_.insert(tables_.end(), {heading, {}});
+    table->second += row;
+  }
+
+  std::string text() const {
+    std::string page;
+    for (const auto& [heading, rows] : tables_) {
+      page +=
+          fmt::format("**{}**\n\n| name | default | meaning |\n|---|---|---|\n{}\n", heading, rows);
+    }
+    return page;
+  }
+
+ private:
+  using Table = std::pair<std::string, std::string>;
+  std::vector<Table> tables_;
+};
+
+// The options of a verb that the page lists; `assay VERB --help` is the page's subject.
+std::vector<const CLI::Option*> listed_options(const CLI::App& verb) {
+  std::vector<const CLI::Option*> options = shown_options(verb);
+  std::erase(options, verb.get_help_ptr());
+  return options;
+}
+
+// The verb that lists a row of options; the page has each row once, at the first verb that takes
+// it.
+using Listed = std::map<std::string, std::string>;
+
+// One verb: what it does, its options, those that another verb's section lists, its examples.
+std::string verb_section(const CLI::App& verb, const std::string& words, const std::string& footer,
+                         Listed& listed) {
+  Tables own;
+  std::map<std::string, std::vector<std::string>> elsewhere;
+  for (const CLI::Option* option : listed_options(verb)) {
+    const std::string row = table_row(*option);
+    const std::string& at = listed.try_emplace(row, words).first->second;
+    if (at == words || option->get_positional()) {
+      own.add(option->get_group(), row);
+    } else {
+      elsewhere[at].push_back(fmt::format("`{}`", names_of(*option)));
+    }
+  }
+  std::string usage = CLI::Formatter().make_usage(&verb, words);
+  usage.erase(0, usage.find(words));
+  const bool below = words.find(' ') != words.rfind(' ');
+  std::string page = fmt::format("{} {}\n\n{}\n\n```text\n{}```\n\n{}", below ? "###" : "##", words,
+                                 sentence(verb.get_description()), usage, own.text());
+  for (const auto& [other, names] : elsewhere) {
+    std::string anchor = other;
+    std::ranges::replace(anchor, ' ', '-');
+    page += fmt::format("As in [{}](#{}): {}.\n\n", other, anchor, fmt::join(names, ", "));
+  }
+  if (verb.get_footer() != footer) {
+    page += fmt::format("```text\n{}\n```\n\n", trimmed(verb.get_footer()));
+  }
   return page;
 }
 
@@ -91,6 +193,22 @@ std::string man_page(const CLI::App& root, const std::string& version) {
     page += verb_page(verb, words);
   });
   return page;
+}
+
+std::string flag_page(const CLI::App& root) {
+  std::string page = R"(# Flags
+
+<!-- Generated by `assay manual --markdown`. Do not edit. -->
+
+`assay help VERB` prints all flags of a verb. Here a flag that several verbs take is described at the first of them.
+`-` and `_` mean the same in a flag's name. A switch may be written `--flag`, `--flag=True` or `--flag True`.
+
+)";
+  Listed listed;
+  each_verb(root, root.get_name(), [&](const CLI::App& verb, const std::string& words) {
+    if (&verb != &root) page += verb_section(verb, words, root.get_footer(), listed);
+  });
+  return page.erase(page.size() - 1);
 }
 
 std::string bash_completion(const CLI::App& root) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// The help in other forms. Both are made from the parser's own verbs and options, so they always
+// The help in other forms. All are made from the parser's own verbs and options, so they always
 // agree with --help.
 
 #include <string>
@@ -13,6 +13,9 @@ namespace assay {
 
 // The help of all verbs as a page for man(1), in roff.
 std::string man_page(const CLI::App& root, const std::string& version);
+
+// The reference page of all flags, in Markdown. It describes a flag that several verbs take once.
+std::string flag_page(const CLI::App& root);
 
 // A script that completes verbs and options in bash, and files everywhere else.
 std::string bash_completion(const CLI::App& root);

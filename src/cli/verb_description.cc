@@ -22,8 +22,11 @@ Verb add_completion_verb(CLI::App& parent) {
 Verb add_manual_verb(CLI::App& parent) {
   CLI::App* app =
       parent.add_subcommand("manual", "Print the page for man: assay manual | man -l -");
-  return {app, [&parent]() -> Result<int> {
-            show(stdout, "{}", man_page(parent, ASSAY_VERSION));
+  const std::string what = "Print docs/reference/flags.md instead: all flags, in Markdown";
+  CLI::Option* markdown = app->add_flag("--markdown", what);
+  return {app, [&parent, markdown]() -> Result<int> {
+            show(stdout, "{}",
+                 markdown->count() > 0 ? flag_page(parent) : man_page(parent, ASSAY_VERSION));
             return kAllGood;
           }};
 }

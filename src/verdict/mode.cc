@@ -32,7 +32,7 @@ constexpr std::array<ModeInfo, 10> kModes{{
      Agreement::within, kAgainstReference},
     {"paddle_only", "Paddle alone: whether the call runs", Agreement::runs, kAlone},
     {"accuracy_stable",
-     "both frameworks twice: equal bits in each framework, equal results across them",
+     "Both frameworks twice: equal bits in each framework, equal results across them",
      Agreement::stable, kTwice},
     {"paddle_cinn", "Paddle's compiled graphs against its eager mode", Agreement::within, kCompiled,
      false},
