@@ -1,4 +1,4 @@
-# The front door. `make demo` shows what assay does; `make check` is what CI runs.
+# The front door. `make demo` shows what assay does; `make check` is what CI runs for each change.
 BUILD := build/release
 JOBS ?= $(shell nproc)
 CMAKE := /usr/bin/cmake
@@ -10,10 +10,10 @@ INSTALLED ?= setup
 # What `make build` builds.
 TARGETS ?= all
 
-.PHONY: help setup configure build demo check test lint analyze format bench sanitize fuzz wheel coverage clean
+.PHONY: help setup configure build demo check check-all test lint analyze format bench sanitize fuzz wheel coverage clean
 
 help: ## this text
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
 
 setup: ## install what is missing: Debian packages, two framework environments
 	@tools/setup paddle torch
@@ -24,6 +24,7 @@ configure: $(INSTALLED)
 	  { cat build/configure.log; exit 1; }
 
 build: configure ## build everything
+	@$(if $(INSTALLED),tools/setup --environments dev)
 	@$(CMAKE) --build --preset release -j $(JOBS) --target $(TARGETS)
 
 # assay-api compiles in a third of the time of assay. A clone that has built assay keeps it up to date instead.
@@ -31,8 +32,12 @@ demo: configure ## run the main job on real cases and show the results
 	@$(CMAKE) --build --preset release -j $(JOBS) --target $(if $(wildcard $(BUILD)/bin/assay),assay,assay-api)
 	@tools/demo
 
-check: ## build, lint and pass every test
-	@tools/check
+# PART=timeline: builds and tests what is in tests/timeline.
+check: ## build, lint and pass every quick test (PART=FOLDER: one folder of tests/)
+	@PART=$(PART) tools/check
+
+check-all: ## check, and the slow tests, clang-tidy, sanitizers, fuzzers, wheel (or PART)
+	@PART=$(PART) tools/check all
 
 test: build ## only the tests of the C++ part
 	@ctest --preset release -j $(JOBS)
@@ -40,10 +45,11 @@ test: build ## only the tests of the C++ part
 lint: setup ## formatting, clang-tidy, ruff
 	@tools/setup dev
 	@tools/lint
+	@tools/tidy
 
-analyze: setup ## lint with clang's path-sensitive analyzer as well (slow)
+analyze: setup ## clang-tidy with clang's path-sensitive analyzer as well (slow)
 	@tools/setup dev
-	@tools/lint 'clang-analyzer-*,-clang-analyzer-cplusplus.NewDeleteLeaks'
+	@tools/tidy 'clang-analyzer-*,-clang-analyzer-cplusplus.NewDeleteLeaks'
 
 format: ## format all sources
 	@git ls-files '*.h' '*.cc' '*.cu' | xargs clang-format-16 -i

@@ -164,13 +164,13 @@ function(assay_cuda_test name)
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 LABELS unit)
 endfunction()
 
-# assay_test(NAME SOURCES file… [LINKS folder…] [SYSTEM]): a GTest program under tests/, run by ctest.
+# assay_test(NAME SOURCES file… [LINKS folder…] [SYSTEM] [SLOW]): a GTest program under tests/, run by ctest.
 # SYSTEM marks one that starts real programs and frameworks: it begins before the short ones, and does not
-# run under sanitizers.
+# run under sanitizers. SLOW marks one that `make check` leaves to `make check-all`.
 add_custom_target(unit_tests)
 add_custom_target(fuzzers)
 function(assay_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "SYSTEM" "" "LINKS;LIBRARIES;SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SYSTEM;SLOW" "" "LINKS;LIBRARIES;SOURCES")
   add_executable(${name} ${arg_SOURCES})
   assay_target(arg_LINKS ${arg_LINKS})
   target_link_libraries(${name} PRIVATE assay_warnings ${arg_LINKS} ${arg_LIBRARIES} GTest::gmock_main)
@@ -181,6 +181,9 @@ function(assay_test name)
   else()
     set_tests_properties(${name} PROPERTIES LABELS unit)
     add_dependencies(unit_tests ${name})
+  endif()
+  if(arg_SLOW)
+    set_property(TEST ${name} APPEND PROPERTY LABELS slow)
   endif()
 endfunction()
 

@@ -23,6 +23,7 @@ def runs():
     return runner.run(HERE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("finding", FINDINGS, ids=lambda each: each.name)
 def test_the_script_shows_the_bug_while_it_is_there(finding, runs):
     if not finding.runs_here:
@@ -50,6 +51,7 @@ def repaired(script):
     return ast.unparse(ast.Module([*first, *ast.parse(right).body, last], []))
 
 
+@pytest.mark.slow
 def test_the_script_can_show_that_the_bug_is_gone():
     right = {
         finding.name: dataclasses.replace(finding, script=script)

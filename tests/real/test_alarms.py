@@ -7,6 +7,8 @@ import pathlib
 import pytest
 from engine import ROOT, failures, run, unknown_faults
 
+pytestmark = pytest.mark.slow
+
 SAMPLE = ROOT.parent / "shared" / "corpora" / "sample_core.txt"
 
 

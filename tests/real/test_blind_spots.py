@@ -13,6 +13,8 @@ os.environ.pop("ASSAY_FRAMEWORK", None)
 from engine import outcomes_by_api, run  # noqa: E402
 from faulty_blind_spots import CASES, FAULTS  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 SEEDS = ["0", "1", "2"]
 
 

@@ -5,6 +5,8 @@ import subprocess
 import pytest
 from engine import ASSAY, ROOT
 
+pytestmark = pytest.mark.slow
+
 RELU = 'paddle.nn.functional.relu(Tensor([4, 5], "float32"))'
 SETTINGS = """version = 1
 [frameworks.paddle]

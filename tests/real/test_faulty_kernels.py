@@ -4,12 +4,16 @@ import os
 import pathlib
 import sys
 
+import pytest
+
 FOLDER = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER.parents[1] / "python"), str(FOLDER)]
 os.environ.pop("ASSAY_FRAMEWORK", None)
 
 from engine import outcomes_by_api  # noqa: E402
 from faulty_kernels import CASES, FAULTS  # noqa: E402
+
+pytestmark = pytest.mark.slow
 
 # Paddle 3.3.1's own: docs/findings.
 OWN = {

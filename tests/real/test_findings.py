@@ -10,6 +10,8 @@ import subprocess
 import pytest
 from engine import ASSAY, ROOT, run
 
+pytestmark = pytest.mark.slow
+
 PADDLE = ROOT / ".venv" / "paddle" / "bin" / "python"
 
 CASES = """\

@@ -3,6 +3,8 @@
 import pytest
 from engine import run
 
+pytestmark = pytest.mark.slow
+
 CASES = (
     'torch.softmax(Tensor([2, 3, 4096], "float32"), -1)',
     'torch.nn.functional.log_softmax(Tensor([40000], "float32"), -1)',

@@ -93,6 +93,7 @@ def test_a_graph_that_leaves_the_argument_of_an_in_place_call_as_it_was_fails(ru
     assert "argument x left as it was" in done.output
 
 
+@pytest.mark.slow
 def test_graphs_of_many_cases_do_not_disturb_each_other(run):
     # Of as many cases ten fail where a graph is freed while the next one is made or run.
     shapes = [(rows, columns) for rows in range(4, 19) for columns in range(5, 25)]
@@ -168,6 +169,7 @@ def timed_rows(done):
         return {(row["config"], row["what"]): row for row in csv.DictReader(file)}
 
 
+@pytest.mark.slow
 def test_both_frameworks_are_timed(run):
     # How long they take is this machine's affair: that they are timed, and each part of the case, is ours.
     flags = ("--paddle_torch_gpu_performance=True", "--timing_seconds=1", "--fail-on=none")

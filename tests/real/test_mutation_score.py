@@ -15,6 +15,8 @@ os.environ.pop("ASSAY_FRAMEWORK", None)
 from assay.mutation.faults import FAULTS  # noqa: E402
 from assay.mutation.score import read, rows  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 CASES = """\
 paddle.abs(Tensor([4, 6], "float32"))
 paddle.multiply(Tensor([40], "float64"), Tensor([40], "float64"))

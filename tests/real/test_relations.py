@@ -6,6 +6,8 @@ import subprocess
 import pytest
 from engine import ASSAY, ROOT
 
+pytestmark = pytest.mark.slow
+
 # Operators for each of which some relation does not hold.
 BROKEN = """
 import time

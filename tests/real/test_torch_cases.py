@@ -376,6 +376,7 @@ def test_a_mean_that_drifts_is_found_in_draws(api):
     assert "passes" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lane",
     ["torch:compile=aot_eager", "torch:export", "torch:threads=2", "torch:vmap", "torch:deterministic"],
@@ -433,6 +434,7 @@ def test_an_error_of_8_ulps_is_found_where_nothing_is_added_up(tmp_path):
     assert {found[key] for key in found if key[1] == "usual"} == {"killed"}, found
 
 
+@pytest.mark.slow
 def test_opinfo_writes_a_corpus_whose_cases_pass(api, tmp_path):
     python = ROOT / ".venv" / "torch" / "bin" / "python"
     if subprocess.run([python, "-c", "import expecttest"], check=False, capture_output=True).returncode:
@@ -450,6 +452,7 @@ def test_opinfo_writes_a_corpus_whose_cases_pass(api, tmp_path):
     assert 0 < len(rejected) < len(cases) / 10  # OpInfo's error inputs
 
 
+@pytest.mark.slow
 def test_opinfo_leaves_out_tensors_that_no_case_can_have(api):
     python = ROOT / ".venv" / "torch" / "bin" / "python"
     if subprocess.run([python, "-c", "import expecttest"], check=False, capture_output=True).returncode:
@@ -480,6 +483,7 @@ def device_folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_a_device_of_another_module_is_tested_through_the_host(api, device_folder, tmp_path):
     beside = ROOT / "tests" / "real"
     python = ROOT / ".venv" / "torch" / "bin" / "python"

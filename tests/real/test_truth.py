@@ -2,7 +2,10 @@
 
 import pathlib
 
+import pytest
 from engine import passes_in_torch
+
+pytestmark = pytest.mark.slow
 
 CHECKS = pathlib.Path(__file__).with_name("truth_checks.py")
 

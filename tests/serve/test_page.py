@@ -451,6 +451,7 @@ def test_chinese_browsers_get_chinese(run, page):
     assert page.locator("html").get_attribute("lang") == "zh-CN"
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_is_shown(run, serve, page):
     """`assay api` has the folder's file open and locked meanwhile."""
     cases = [f'paddle.fake.slow(Tensor([{i}], "float32"), 0.2)' for i in range(1, 1000)]

@@ -17,6 +17,7 @@ LARGEST_BYTES = 40_000_000
 # Part of each Linux with glibc; the last one of each Python that has loaded a framework.
 EVERYWHERE = re.compile(r"(libc|libm|libdl|libpthread|librt|ld-linux-x86-64|libgcc_s)\.so\.\d+")
 STATIC = {"assay-shim"}  # linked without any shared library
+pytestmark = pytest.mark.slow
 CASE = 'paddle.add(Tensor([2, 3], "float32"), Tensor([2, 3], "float32"))'
 
 
