@@ -39,7 +39,7 @@ bool suspected(const wire::JobT& queued) { return queued.attempt.slots_lost > 0;
 Core::Core(CoreConfig config, Queue queue)
     : config_(std::move(config)),
       queue_(std::move(queue)),
-      retries_(!config_.exit_on_error),
+      retries_(!config_.exit_on_error && queue_.shares_retries()),
       slots_(config_.slots),
       servers_(config_.servers.size()) {}
 

@@ -1,7 +1,7 @@
 #pragma once
 
 // Decides about retries. A first failure is not final: the case runs again in new lanes. If no lane
-// ended, it may share them with other retries that did not run before it the first time. The same
+// ended, it may share them on a GPU with other retries of its API (schedule/queue.h). The same
 // failure in a shared process, down to the last digit of its message, is final. Any other ending is
 // decided by a retry in its own process.
 

@@ -15,8 +15,6 @@ constexpr std::size_t kFirstLeaseCases = 8;
 // A slot that holds this many cases need not ask for more.
 constexpr std::size_t kEnough = 32;
 constexpr std::uint64_t kLeaseElements = 4'000'000;
-// The last retries share a process in groups of at least this many.
-constexpr std::size_t kLeastSharedRetries = 8;
 // This part of the expected work, without the longest case, is leased before the expensive cases.
 // The run of two or more slots becomes longer by less than a twentieth of the other work.
 constexpr std::uint64_t kPartCheap = 12;
@@ -75,10 +73,6 @@ bool CpuOrder::takes_retries(std::uint32_t, std::size_t) const { return true; }
 
 void CpuOrder::count_retry(std::uint32_t, const wire::JobT& retry) {
   spend(retry.test_case.work_us);
-}
-
-std::size_t CpuOrder::shared_retries(std::size_t waiting) const {
-  return std::max((waiting + slots_ - 1) / slots_, kLeastSharedRetries);
 }
 
 void CpuOrder::spend(std::uint64_t work_us) {

@@ -29,7 +29,6 @@ class CpuOrder : public Order {
   std::size_t enough(std::size_t slots) const override;
   bool takes_retries(std::uint32_t slot, std::size_t waiting) const override;
   void count_retry(std::uint32_t slot, const wire::JobT& retry) override;
-  std::size_t shared_retries(std::size_t waiting) const override;
 
  protected:
   using Cases = std::deque<wire::JobT>;

@@ -66,9 +66,6 @@ void GpuOrder::count_retry(std::uint32_t slot, const wire::JobT& retry) {
   if (retry.attempt.isolation != wire::Isolation::shared) with_lanes_.insert(slot);
 }
 
-// Making lanes in another slot takes longer than running all retries in one process.
-std::size_t GpuOrder::shared_retries(std::size_t) const { return kMostSharedRetries; }
-
 CpuOrder::Position GpuOrder::next_of_slot(std::uint32_t slot, const Allowed& allowed) {
   if (small_left_ == 0) return {};
   if (const Position own = first_allowed(small_[slot % small_.size()], allowed);

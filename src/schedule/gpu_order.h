@@ -24,7 +24,6 @@ class GpuOrder final : public CpuOrder {
   std::size_t enough(std::size_t slots) const override;
   bool takes_retries(std::uint32_t slot, std::size_t waiting) const override;
   void count_retry(std::uint32_t slot, const wire::JobT& retry) override;
-  std::size_t shared_retries(std::size_t waiting) const override;
 
  private:
   Position next_of_slot(std::uint32_t slot, const Allowed& allowed) override;

@@ -47,8 +47,6 @@ class Order {
   virtual bool takes_retries(std::uint32_t slot, std::size_t waiting) const = 0;
   // Counts a retry that this slot gets.
   virtual void count_retry(std::uint32_t slot, const wire::JobT& retry) = 0;
-  // How many of `waiting` retries share a process when no other case waits.
-  virtual std::size_t shared_retries(std::size_t waiting) const = 0;
 };
 
 // The policy for CPUs or for GPUs, as `memory` says.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <string_view>
 #include <utility>
 
 namespace assay {
@@ -14,6 +15,11 @@ bool is_retry(const wire::JobT& job) { return job.attempt.isolation != wire::Iso
 
 bool may_share(const wire::JobT& job) {
   return job.attempt.isolation == wire::Isolation::shared_retry;
+}
+
+std::string_view api_of(const wire::JobT& job) {
+  const std::string_view text = job.test_case.text;
+  return text.substr(0, text.find('('));
 }
 
 }  // namespace
@@ -72,13 +78,14 @@ bool Queue::lease_again(std::uint32_t slot, bool any_retry, std::vector<wire::Jo
   return true;
 }
 
-// Leases retries that share a process, in the order in which they run.
-bool Queue::lease_sharing(std::uint32_t slot, std::size_t most, std::vector<wire::JobT>& leased) {
+// Leases retries of one API that share a process, in the order in which they run.
+bool Queue::lease_sharing(std::uint32_t slot, std::vector<wire::JobT>& leased) {
   std::map<std::uint32_t, std::uint64_t> earliest;  // first attempt of a taken case, by slot
-  for (std::size_t i = again_.size(); i-- > 0 && leased.size() < most;) {
+  for (std::size_t i = again_.size(); i-- > 0 && leased.size() < kMostSharedRetries;) {
     const auto at = again_.cbegin() + static_cast<std::ptrdiff_t>(i);
     const wire::Ran& first_ran = at->attempt.first_ran;
     if (!may_share(*at) || !memory_.admits(slot, *at)) continue;
+    if (!leased.empty() && api_of(*at) != api_of(leased.front())) continue;
     std::uint64_t& of_slot = earliest.try_emplace(first_ran.slot(), kNever).first->second;
     if (first_ran.to() >= of_slot) continue;
     of_slot = first_ran.from();
@@ -93,11 +100,10 @@ std::vector<wire::JobT> Queue::choose(std::uint32_t slot, bool ahead) {
   const bool takes_retries = order_->takes_retries(slot, again_.size());
   const bool gathered = hurry_ || sharing_ >= kMostSharedRetries;
   if (lease_again(slot, takes_retries, leased)) return leased;
-  if (takes_retries && gathered && lease_sharing(slot, kMostSharedRetries, leased)) return leased;
+  if (takes_retries && gathered && lease_sharing(slot, leased)) return leased;
   leased = order_->lease({slot, ahead, size()}, memory_);
   if (!leased.empty() || ahead) return leased;
-  (void)(lease_again(slot, true, leased) ||
-         lease_sharing(slot, order_->shared_retries(sharing_), leased));
+  (void)(lease_again(slot, true, leased) || lease_sharing(slot, leased));
   return leased;
 }
 

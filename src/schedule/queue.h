@@ -3,9 +3,10 @@
 // Decides which case runs next, and in which slot: the new cases in the order of order.h, and the
 // retries. It uses neither processes nor a clock.
 //
-// Retries come before new cases. A lane costs more than most retries, so retries that may share a
-// process wait for each other until hurry() is called. They then run one after another, in the
-// reverse order of their first attempts, so that no retry follows a case that it followed before.
+// Retries come before new cases. On a CPU each has a process of its own. On a GPU a process costs
+// more than many retries, so those of one API may share one, and wait for each other until hurry()
+// is called. They then run in the reverse order of their first attempts, so that no retry follows a
+// case that it followed before. A case of another API that leaves its lane changed harms none.
 
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +31,8 @@ class Queue {
   // Adds a retry, or a case whose slot died, after or before all others of these.
   void put_back(const wire::JobT& again);
   void put_first(const wire::JobT& again);
+  // Whether retries of one API may share a process: where a new lane is expensive.
+  bool shares_retries() const { return memory_.on_gpus(); }
   // Retries that may share a process wait no longer.
   void hurry() { hurry_ = sharing_ > 0; }
 
@@ -62,7 +65,7 @@ class Queue {
   Again next_again(std::uint32_t slot, bool any_retry) const;
   void take_again(std::uint32_t slot, const Again& at, std::vector<wire::JobT>& leased);
   bool lease_again(std::uint32_t slot, bool any_retry, std::vector<wire::JobT>& leased);
-  bool lease_sharing(std::uint32_t slot, std::size_t most, std::vector<wire::JobT>& leased);
+  bool lease_sharing(std::uint32_t slot, std::vector<wire::JobT>& leased);
   std::vector<wire::JobT> choose(std::uint32_t slot, bool ahead);
 
   MemoryUse memory_;

@@ -58,12 +58,12 @@ Seats::Seats(const SlotConfig& config, const std::shared_ptr<LazyDevice>& opened
   }
 }
 
-// Whether a reference lane serves the next retry too. The suspect is the test lane, which only
-// retries of one shared process share. A new lane costs half of a retry's time on a CPU and 0.4 s
-// on a GPU, where the driver makes contexts serially, even across processes.
+// Whether a reference lane on a GPU serves the next retry too. The suspect is the test lane, which
+// only retries of one shared process share. A new lane costs 0.4 s there, because the driver makes
+// contexts serially, even across processes.
 bool Seats::stays_for_next(const LaneSeat& seat) const {
-  return seat.lane && seat.spec.role == wire::Role::reference && !is_timed(config_.settings) &&
-         seat.lane->cases_run() < kMostRetriesOfLane;
+  return seat.lane && seat.on_gpu() && seat.spec.role == wire::Role::reference &&
+         !is_timed(config_.settings) && seat.lane->cases_run() < kMostRetriesOfLane;
 }
 
 bool Seats::are_fresh(bool retry) const {

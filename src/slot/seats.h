@@ -22,7 +22,8 @@ class Seats {
 
   // The test lane's seat first.
   std::vector<LaneSeat>& of(bool retry) { return retry ? for_retries_ : shared_; }
-  // Whether these lanes have run nothing yet; a reference lane that several retries use aside.
+  // Whether these lanes have run nothing yet; a reference lane on a GPU that several retries use
+  // aside.
   bool are_fresh(bool retry) const;
   // After a batch: ends lanes whose time is over, and gives back memory of arenas. `followed`: the
   // next retry runs in the same process.

@@ -111,8 +111,8 @@ TEST(Engine, WhatTheTablesAccommodateIsKeptWithTheRun) {
   EXPECT_EQ(report["accommodations"]["paddle.fake.where"][0], "follows: it says where it is");
 }
 
-// Each gets a new test lane; the reference lane may have run earlier retries.
-TEST(Engine, SecondAttemptsShareAReferenceLane) {
+// Of both kinds: a case may leave either lane changed.
+TEST(Engine, OnACpuEachRetryHasLanesOfItsOwn) {
   Cli cli;
   ::setenv("FAKE_TELLS_OF_LANES", "1", 1);
   const std::string cases = cli.write_cases({fake("wrong", 3), fake("wrong", 4), fake("wrong", 5)});
@@ -124,7 +124,7 @@ TEST(Engine, SecondAttemptsShareAReferenceLane) {
     return text ? times(*text, "its first case") : 0;
   };
   EXPECT_EQ(lanes("slot0-paddle-test.log"), 1U + 3U);
-  EXPECT_EQ(lanes("slot0-torch-reference.log"), 1U + 1U);
+  EXPECT_EQ(lanes("slot0-torch-reference.log"), 1U + 3U);
 }
 
 // Each takes longer than records wait to be sent, and runs by itself.
@@ -132,32 +132,20 @@ std::string large(const std::string& name, int size) {
   return fmt::format("paddle.fake.{}({}, 0.06)", name, tensor(1'000'000 + size));
 }
 
-TEST(Engine, SecondAttemptsShareALane) {
-  Cli cli;
-  ::setenv("FAKE_TELLS_OF_LANES", "1", 1);
-  std::vector<std::string> lines;
-  for (int size = 0; size < 12; ++size) lines.push_back(large("slow_and_wrong", size));
-  const std::string cases = cli.write_cases(lines);
-  const CliResult result =
-      cli.call_api({"--api_config_file=" + cases, "--num_workers_per_gpu=1", "--values=usual"});
-  ::unsetenv("FAKE_TELLS_OF_LANES");
-  EXPECT_EQ(cli.report()["outcomes"]["mismatch"], 12) << result.output;
-  const auto text = read_file(cli.run() / "lanes" / "slot0-paddle-test.log");
-  ASSERT_TRUE(text);
-  EXPECT_LT(times(*text, "its first case"), 1U + 12U);
-}
-
-// After it, its lane computes wrong results, in the same way each time.
+// After a case that poisons, its lane computes wrong results, in the same way each time. In any
+// order of the retries such a case would be before the innocents.
 TEST(Engine, ACaseIsNotBlamedForOneThatFailedBeforeItInItsLane) {
   Cli cli;
   std::vector<std::string> lines{large("poisons", 0)};
   for (int size = 1; size < 6; ++size) lines.push_back(large("poisoned", size));
+  lines.push_back(large("poisons", 6));
   const std::string cases = cli.write_cases(lines);
   const CliResult result =
       cli.call_api({"--api_config_file=" + cases, "--num_workers_per_gpu=1", "--values=usual"});
   const auto outcomes = cli.outcomes();
   EXPECT_EQ(outcomes.at(lines.front()), "mismatch") << result.output;
-  for (std::size_t i = 1; i < lines.size(); ++i) EXPECT_EQ(outcomes.at(lines[i]), "pass");
+  EXPECT_EQ(outcomes.at(lines.back()), "mismatch");
+  for (std::size_t i = 1; i < 6; ++i) EXPECT_EQ(outcomes.at(lines[i]), "pass");
   EXPECT_EQ(cli.report()["flags"]["contaminated"], 5);
 }
 

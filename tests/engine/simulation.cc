@@ -36,6 +36,7 @@ Simulation::Simulation(std::uint64_t seed, bool trace)
   for (std::uint64_t id = 1; id <= cases; ++id) {
     SimulatedStore::Row row;
     row.planned.test_case.id = id;
+    row.planned.test_case.text = id % 2 == 0 ? "cos(1)" : "sin(1)";
     row.planned.test_case.elements = chance_.below(2'000'000);
     row.planned.test_case.bytes = 1 + chance_.below(60);
     row.planned.attempt.limit_ms = 1000 + chance_.below(5000);

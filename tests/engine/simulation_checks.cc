@@ -6,14 +6,17 @@
 
 namespace assay::testing {
 
-// No retry in a shared process follows a case that it followed the first time.
+// No retry in a shared process follows a case of another API, or one that it followed the first
+// time. On CPUs none shares a process.
 void Simulation::check_shared_process(const std::vector<wire::JobT>& cases) {
   for (auto later = cases.begin(); later != cases.end(); ++later) {
     if (later->attempt.isolation != wire::Isolation::shared_retry) continue;
     expect(later->attempt.number > 1, "a first attempt in a shared retry process");
+    expect(budget_.gpus > 0, "a shared retry process on a CPU");
     for (auto before = cases.begin(); before != later; ++before) {
       const Ran& one = first_ran_.at(before->test_case.id);
       const Ran& other = first_ran_.at(later->test_case.id);
+      expect(before->test_case.text == later->test_case.text, "it follows another API");
       expect(one.slot != other.slot || one.step > other.step, "it follows the same case again");
     }
   }

@@ -315,6 +315,20 @@ TEST(Queue, SharedRetriesFollowNoCaseTwice) {
   EXPECT_TRUE(queue.empty());
 }
 
+// A case that leaves its lane changed would fail again before the innocents of other APIs.
+TEST(Queue, SharedRetriesAreOfOneApi) {
+  EXPECT_FALSE(Queue({kPlenty, 0, 0}).shares_retries()) << "a lane on a CPU costs little";
+  Queue queue({kPlenty, kPlenty, 1});
+  EXPECT_TRUE(queue.shares_retries());
+  for (std::uint64_t id = 0; id < 6; ++id) {
+    wire::JobT again = shared_retry(id, {0, id, id});
+    again.test_case.text = id % 2 == 0 ? "cos(1)" : "sin(1)";
+    queue.put_back(again);
+  }
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(5, 3, 1));
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(4, 2, 0));
+}
+
 TEST(Queue, SharedRetriesWaitUntilTheyAreManyOrHurried) {
   Queue queue = of_sizes(10'000);
   const auto wait = [&](std::uint64_t from, std::uint64_t to) {

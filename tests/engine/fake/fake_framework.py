@@ -243,6 +243,9 @@ class Fake:
         time.sleep(seconds)
         return self.do_wrong(x) if self.poisoned else x
 
+    # The same under names that come later: on a GPU small cases run in the order of their texts.
+    do_victim, do_worsens = do_poisoned, do_poisons
+
     def do_wrong_at_both_ends(self, x):
         other = self.do_wrong(x)
         other.memory[-SIZES[x.dtype] :] = b"\x40" * SIZES[x.dtype]
@@ -480,7 +483,10 @@ def many_listed(x):
     return "seen"
 
 
-@api("paddle.fake.slow", "paddle.fake.slow_and_wrong", "paddle.fake.poisons", "paddle.fake.poisoned")
+VICTIM = "paddle.fake.victim", "paddle.fake.worsens"
+
+
+@api("paddle.fake.slow", "paddle.fake.slow_and_wrong", "paddle.fake.poisons", "paddle.fake.poisoned", *VICTIM)
 def slow(x, seconds):
     time.sleep(seconds)
     return x
