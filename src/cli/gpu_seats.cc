@@ -1,6 +1,7 @@
 #include "cli/gpu_seats.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -39,10 +40,28 @@ constexpr int kMostSpares = 12;
 constexpr double kShareOfSpares = 0.25;
 
 std::size_t lanes_on_gpus(const RunConfig& config) {
-  const std::vector<PlannedLane> lanes = plan_lanes(config);
-  return static_cast<std::size_t>(std::count_if(lanes.begin(), lanes.end(), [](const auto& lane) {
-    return lane.spec.device == kAnyGpu || lane.spec.device == kNextGpu;
-  }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      plan_lanes(config), [](const auto& lane) { return is_gpu(lane.spec.device); }));
+}
+
+// The GPUs that lanes name ("gpu:0").
+std::set<int> named_gpus(const RunConfig& config) {
+  std::set<int> named;
+  for (const PlannedLane& lane : plan_lanes(config)) {
+    if (const auto number = gpu_number(lane.spec.device)) named.insert(*number);
+  }
+  return named;
+}
+
+// Keeps the GPUs that lanes name. Other lanes use these, too.
+Status keep_named(const std::set<int>& named, std::vector<ChosenGpu>& gpus) {
+  if (named.empty()) return {};
+  std::erase_if(gpus, [&](const ChosenGpu& gpu) { return !named.contains(gpu.ordinal); });
+  if (gpus.size() == named.size()) return {};
+  return usage_error(fmt::format(
+      "a lane runs on gpu:{}, which is not here or not among --gpu_ids: numbers are those of CUDA, "
+      "0 to the number of visible GPUs",
+      fmt::join(named, " or gpu:")));
 }
 
 // Memory of an idle worker. Its slot has a context, too, in which it compares large results.
@@ -150,7 +169,13 @@ Status check_two_gpus(const RunConfig& config) {
 Result<bool> choose_gpu_seats(const GpuFlags& flags, RunConfig& config,
                               std::vector<std::string>& notes) {
   ASSAY_TRY(const std::vector<int> ids, parse_gpu_ids(flags.gpu_ids));
-  const bool asked = flags.num_gpus > 0 || !ids.empty();
+  const std::set<int> named = named_gpus(config);
+  const bool asked = flags.num_gpus > 0 || !ids.empty() || !named.empty();
+  if (flags.num_gpus == 0 && !named.empty()) {
+    return usage_error(
+        fmt::format("--num_gpus=0 uses no GPU, and a lane names gpu:{}: leave one of them out",
+                    *named.begin()));
+  }
   if (flags.num_gpus == 0 && !ids.empty()) {
     return usage_error("--num_gpus=0 uses no GPU, and --gpu_ids names some: leave one of them out");
   }
@@ -164,9 +189,10 @@ Result<bool> choose_gpu_seats(const GpuFlags& flags, RunConfig& config,
   const GpuDriver driver = nvml_driver();
   ASSAY_CHECK(check_driver(driver, 0, ""));
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-  ASSAY_TRY(const std::vector<ChosenGpu> gpus,
-            choose_gpus(present, {flags.num_gpus, flags.gpu_ids},
+  ASSAY_TRY(std::vector<ChosenGpu> gpus,
+            choose_gpus(present, {named.empty() ? flags.num_gpus : -1, flags.gpu_ids},
                         visible != nullptr ? std::optional<std::string>(visible) : std::nullopt));
+  ASSAY_CHECK(keep_named(named, gpus));
   ASSAY_TRY(const AssayDevicePlugin* plugin, plugin_for_gpus());
   ASSAY_CHECK(check_driver(driver, plugin->needs_driver, plugin->name));
   ASSAY_TRY(const std::uint32_t workers, workers_per_gpu(flags, config, gpus, notes));

@@ -163,6 +163,11 @@ Status read_modules(TomlTable& table, FrameworkConfig& config) {
   return {};
 }
 
+// "cuda" and "cuda:1" are PyTorch's names of "gpu" and "gpu:1".
+std::string as_device(const std::string& text) {
+  return text == "cuda" || text.starts_with("cuda:") ? "gpu" + text.substr(4) : text;
+}
+
 Status read_environment(TomlTable& table, const std::string& of, FrameworkConfig& config) {
   ASSAY_CHECK(table.read("environment", config.environment));
   for (const std::string& entry : config.environment) {
@@ -197,6 +202,7 @@ Result<LaneConfig> read_lane(const std::string& name, TomlTable& table, const Se
   ASSAY_CHECK(read_environment(table, name, lane.framework));
   ASSAY_CHECK(read_modules(table, lane.framework));
   ASSAY_CHECK(table.read("device", lane.device));
+  lane.device = as_device(lane.device);
   ASSAY_CHECK(table.read("execution", lane.execution));
   lane.reference_functions = framework == kTablesFramework;
   ASSAY_CHECK(table.read("reference_functions", lane.reference_functions));
@@ -241,7 +247,7 @@ PlainLane split_lane(const std::string& text) {
   for (const std::string& part : split_at(text.substr(colon + 1), '+')) {
     const bool first = lane.device.empty() && lane.execution.empty();
     if (first && std::ranges::find(ways, part.substr(0, part.find('='))) == ways.end()) {
-      lane.device = part.starts_with("cuda") ? "gpu" + part.substr(4) : part;
+      lane.device = as_device(part);
     } else {
       lane.execution += (lane.execution.empty() ? "" : "+") + part;
     }

@@ -113,6 +113,8 @@ std::vector<PlannedLane> plan_lanes(const RunConfig& config) {
   return lanes;
 }
 
+bool is_gpu(std::string_view device) { return kind_of(device) == kAnyGpu; }
+
 std::string device_in_slot(const RunConfig& config, const std::string& device, std::uint32_t slot) {
   if ((device != kAnyGpu && device != kNextGpu) || config.gpus.empty()) return device;
   const std::size_t index = slot + (device == kNextGpu ? 1 : 0);
@@ -129,14 +131,16 @@ std::string compared_on(const RunConfig& config, const std::vector<wire::LaneSpe
 }
 
 MemoryBudget memory_budget(const RunConfig& config, const std::vector<wire::LaneSpecT>& lanes) {
-  const auto on_gpu = static_cast<std::size_t>(
-      std::count_if(lanes.begin(), lanes.end(),
-                    [](const wire::LaneSpecT& lane) { return kind_of(lane.device) == kAnyGpu; }));
+  const auto on_gpu = static_cast<std::size_t>(std::count_if(
+      lanes.begin(), lanes.end(), [](const wire::LaneSpecT& lane) { return is_gpu(lane.device); }));
   MemoryBudget budget{config.memory_budget, 0, 0};
   if (on_gpu == 0 || config.gpus.empty()) return budget;
   if (on_gpu == lanes.size()) budget.all = std::numeric_limits<std::uint64_t>::max();
   budget.each_gpu = config.gpu_budget / on_gpu;
-  budget.gpus = config.gpus.size();
+  // Lanes that name their GPU are on it in every slot, so all slots share one budget.
+  const bool named = std::ranges::any_of(
+      lanes, [](const wire::LaneSpecT& lane) { return gpu_number(lane.device).has_value(); });
+  budget.gpus = named ? 1 : config.gpus.size();
   budget.gpu_alone = config.gpu_alone;
   return budget;
 }

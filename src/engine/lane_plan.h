@@ -3,6 +3,7 @@
 // The lanes of a run: those of its mode, with the frameworks, devices and executions of the run.
 // Starts nothing.
 
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -20,6 +21,9 @@ struct PlannedLane {
 // The test lane first. Labels are unique: lanes of the same name get a suffix that tells their
 // difference.
 std::vector<PlannedLane> plan_lanes(const RunConfig& config);
+
+// Whether this is a GPU, named ("gpu:2") or not ("gpu").
+bool is_gpu(std::string_view device);
 
 // The device of such a lane in this slot: "cpu", "gpu:2".
 std::string device_in_slot(const RunConfig& config, const std::string& device, std::uint32_t slot);

@@ -1,12 +1,14 @@
 // Slots on GPUs, where none is: a plug-in whose GPUs are host memory (tests/device/fake_device.cc),
 // a management library that tells of them, and fake frameworks.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 
 #include "base/atomic_file.h"
 #include "base/fd.h"
@@ -151,6 +153,21 @@ TEST_F(Gpu, LargeResultsThatCannotBeSharedAreCopied) {
 
 // Each second attempt has a lane under test of its own. Its reference may have run those of the
 // cases before: another context on a GPU takes longer than a hundred cases.
+// Both that poison leave their lane wrong, and in each order of the retries one is before the
+// innocents.
+TEST_F(Gpu, RetriesShareALaneWithNoOtherApi) {
+  std::vector<std::string> lines;
+  for (const char* name : {"poisons", "victim", "victim", "victim", "worsens"}) {
+    lines.push_back(
+        fmt::format("paddle.fake.{}(Tensor([{}], \"float32\"), 0.02)", name, lines.size() + 1));
+  }
+  const CliResult result = run({"--api_config_file=" + cli_.write_cases(lines),
+                                "--num_workers_per_gpu=1", "--values=usual"});
+  const nlohmann::json report = cli_.report();
+  EXPECT_EQ(report["outcomes"]["mismatch"], 2) << result.output;
+  EXPECT_EQ(report["flags"]["contaminated"], 3);
+}
+
 TEST_F(Gpu, SecondAttemptsShareAReferenceLane) {
   set("FAKE_TELLS_OF_LANES", "1");
   const std::string cases = cli_.write_cases(
@@ -267,6 +284,39 @@ TEST_F(Gpu, WorkersTakeTurnsOnTheGpus) {
       run({"--api_config_file=" + cases, "--num_workers_per_gpu=2", "--accuracy_dual_gpu=True"});
   EXPECT_EQ(result.status.code, 0) << result.output;
   EXPECT_THAT(result.output, AllOf(HasSubstr("4 workers on GPU 0"), HasSubstr("GPU 1 (Fake GPU")));
+}
+
+// With their memory, their MPS and their number of workers.
+TEST_F(Gpu, LanesThatNameTheirGpuHaveSeatsOnIt) {
+  set("FAKE_NVML_GPUS", "2");
+  const std::filesystem::path file = cli_.folder() / "assay.toml";
+  ASSERT_TRUE(write_file(file, *read_file(file) +
+                                   "[lanes.mine]\nframework = \"paddle\"\ndevice = \"cuda:1\"\n"
+                                   "[lanes.theirs]\nframework = \"torch\"\ndevice = \"gpu:1\"\n"));
+  const std::string cases = "--api_config_file=" + cli_.write_cases({fake("where"), fake("echo")});
+  const auto run_on = [&](const std::string& test, const std::string& reference,
+                          const std::vector<std::string>& more = {}) {
+    std::vector<std::string> all{cases, "--test-lane=" + test, "--reference-lane=" + reference,
+                                 "--num_workers_per_gpu=2"};
+    all.insert(all.end(), more.begin(), more.end());
+    const CliResult result = run(all);
+    std::filesystem::remove_all(cli_.run());
+    return result;
+  };
+  for (const auto& [test, reference] : std::map<std::string, std::string>{
+           {"mine", "theirs"}, {"paddle:cuda:1", "torch:cuda:1"}, {"paddle:gpu:1", "torch"}}) {
+    const CliResult result = run_on(test, reference);
+    EXPECT_THAT(result.output,
+                AllOf(HasSubstr("2 workers on GPU 1"), HasSubstr("no MPS"), HasSubstr("gpu:1"),
+                      Not(HasSubstr("GPU 0")), Not(HasSubstr("run on the CPU"))))
+        << test;
+  }
+  const CliResult none = run_on("mine", "theirs", {"--num_gpus=0"});
+  EXPECT_EQ(none.status.code, 2);
+  EXPECT_THAT(none.output, HasSubstr("a lane names gpu:1"));
+  const CliResult missing = run_on("paddle:cuda:7", "theirs");
+  EXPECT_EQ(missing.status.code, 2);
+  EXPECT_THAT(missing.output, HasSubstr("gpu:7"));
 }
 
 // A daemon in name only: what matters is who is told of it, and that it ends with the run.

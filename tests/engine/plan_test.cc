@@ -51,6 +51,9 @@ TEST(MemoryBudget, IsThatOfTheDevicesThatLanesSitOn) {
   EXPECT_EQ(both.each_gpu, 300U);
   EXPECT_EQ(both.gpus, 2U);
 
+  // Every slot is on GPU 0.
+  EXPECT_EQ(memory_budget(config, lanes_on({"gpu:0", "gpu:0"})).gpus, 1U);
+
   const MemoryBudget one = memory_budget(config, lanes_on({"cpu", "gpu"}));
   EXPECT_EQ(one.all, 1000U);
   EXPECT_EQ(one.each_gpu, 600U);
