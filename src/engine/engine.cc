@@ -418,8 +418,12 @@ Result<RunSummary> run_engine(const RunConfig& config, Store& store, const RunOb
   }
   // The other properties have been checked.
   if (const Status same = check_properties(config, properties, store); !same) {
-    if (observer.another_build) observer.another_build();
-    return tl::unexpected(same.error());
+    if (same.error().kind == ErrorKind::usage) {
+      if (observer.another_build) observer.another_build();
+      return tl::unexpected(same.error());
+    }
+    return fail(fmt::format("{}; nothing has run: repair that, then start the same command again",
+                            same.error().message));
   }
   ASSAY_CHECK(keep_facts(config, lanes, summary.frameworks, store, observer));
   ASSAY_CHECK(begin_run(config, properties, store));

@@ -270,6 +270,26 @@ TEST(BadFolders, OtherVersionsThanTheRunWasBegunWithAreRefused) {
   }
 }
 
+// The database fails when the builds of the frameworks are compared: that is trouble, and no other
+// build, for which `assay run` would start another folder.
+TEST(BadFolders, ADatabaseErrorIsNoOtherBuild) {
+  Cli cli;
+  cli.call_api({"--api_config=" + kEcho});
+  {
+    auto database = Database::open(cli.run() / "run.db", OpenMode::existing);
+    // Reading fails (the result is no integer) once a second case is planned.
+    ASSERT_TRUE(database->execute("ALTER TABLE property RENAME TO kept"));
+    ASSERT_TRUE(database->execute(
+        "CREATE VIEW property AS SELECT key, CASE WHEN (SELECT count(*) FROM planned) > 1 "
+        "THEN abs(-9223372036854775807 - 1) ELSE value END AS value FROM kept"));
+  }
+  const CliResult result =
+      cli.call_api({"--api_config_file=" +
+                    cli.write_cases({kEcho, R"(paddle.fake.echo(Tensor([4], "float32")))"})});
+  EXPECT_EQ(result.status.code, 3) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("integer overflow; nothing has run: repair that"));
+}
+
 // What a retest would run again is forgotten only once it is known that the run can start.
 TEST(BadFolders, ARetestThatCannotStartLosesNoVerdict) {
   Cli cli;
