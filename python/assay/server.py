@@ -22,6 +22,7 @@ import importlib
 import json
 import os
 import selectors
+import shutil
 import signal
 import socket
 import sys
@@ -31,6 +32,7 @@ from typing import Any
 from assay import build_identity
 from assay.orphans import adopt, children, kill_others
 from assay.peers import VERSION, is_ours
+from assay.private_folder import make_private_folder
 from assay.shared import FAULT_EXIT
 from assay.spares import MOST_FDS, Kind, Spares, is_taken, kind_of, wait_to_be_taken
 from assay.warm_interpreter import wait_for_runs
@@ -47,9 +49,10 @@ SWEEP_EVERY = 0.5  # seconds at least between two sweeps
 class Server:
     """Owns the connections of slots and the lanes forked for each."""
 
-    def __init__(self, framework: Any, native: Any) -> None:
+    def __init__(self, framework: Any, native: Any, folder: str) -> None:
         self.framework = framework
         self.native = native
+        self.folder = folder  # of the lanes alone, removed at the end
         self.selector = selectors.DefaultSelector()
         self.listener = socket.socket(fileno=LISTEN_FD)
         self.lanes: dict[int, socket.socket] = {}  # pid -> the slot's connection
@@ -127,6 +130,7 @@ class Server:
         self._tell_of(sorted(set(left)))
         while kill_others(set()) and time.monotonic() < until:
             time.sleep(0.01)
+        shutil.rmtree(self.folder, ignore_errors=True)
         os._exit(0)
 
     def _accept(self) -> None:
@@ -383,7 +387,7 @@ def main() -> int:
     python = ".".join(map(str, sys.version_info[:3]))
     known = {"apis": len(tables), "accommodates": told(tables)}
     answer(framework=name, version=framework.version, python=python, **known, **facts)
-    Server(framework, assay_native).serve()
+    Server(framework, assay_native, make_private_folder()).serve()
     return 0
 
 

@@ -113,7 +113,7 @@ def test_a_forked_lane_has_nothing_left_to_import(root):
 
 
 STOPPED_DURING_A_SWEEP = """
-import os, signal, subprocess
+import os, signal, subprocess, tempfile
 from assay import server
 kill_others = server.kill_others
 def interrupted(known):
@@ -127,7 +127,7 @@ class Leaving(server.Server):
         if not self.sweep_due:
             subprocess.Popen(["sleep", "300"])
             self.sweep_due = True
-Leaving(None, None).serve()
+Leaving(None, None, tempfile.mkdtemp()).serve()
 """
 
 

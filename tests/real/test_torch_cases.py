@@ -1,5 +1,6 @@
 """Cases with PyTorch's own names, PyTorch alone: names, references, draws, executions, OpInfo's corpus."""
 
+import getpass
 import json
 import shutil
 import subprocess
@@ -511,3 +512,14 @@ def test_a_device_of_another_module_is_tested_through_the_host(api, device_folde
 def test_a_device_whose_module_is_missing(api):
     said, _ = api([PASSING[0]], lane="torch:npu:0", code=2)
     assert "has no device npu; this build has: cpu" in said
+
+
+def test_compilers_keep_their_results_where_no_other_user_gets_in(api, tmp_path, monkeypatch):
+    shared = tmp_path / "shared"
+    planted = shared / f"torchinductor_{getpass.getuser()}"
+    planted.mkdir(parents=True)
+    planted.chmod(0o777)
+    monkeypatch.setenv("TMPDIR", str(shared))
+    api(['torch.exp(Tensor([3, 4], "float32"))'], "--values=usual", lane="torch:compile=inductor")
+    assert not list(planted.iterdir())
+    assert list(shared.iterdir()) == [planted]

@@ -184,6 +184,18 @@ class TorchFramework(Framework):
         """stride()."""
         return tuple(tensor.stride())
 
+    def as_layout(self, tensor: Any, number: int) -> Any:
+        """The same values transposed, strided at an offset, or both, by `number`. Never contiguous."""
+        axes, shape = range(tensor.ndim)[::-1], tuple(tensor.shape)
+        turned = number % 3 < 2
+        extents = shape[::-1] if turned else shape
+        with self.torch.no_grad():
+            view = tensor.new_zeros(extents).permute(*axes) if turned else tensor
+            if number % 3 or view.is_contiguous():
+                view = tensor.new_zeros((*extents, 2))[..., 1]
+                view = view.permute(*axes) if turned else view
+            return view.copy_(tensor)
+
     def stacked(self, tensor: Any) -> Any:
         """torch.stack."""
         return self.torch.stack([tensor, tensor])
