@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fnmatch.h>
-#include <glob.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,7 @@
 #include <set>
 
 #include "base/fd.h"
+#include "base/glob.h"
 #include "base/text.h"
 #include "base/toml.h"
 #include "base/variables.h"
@@ -143,16 +143,6 @@ Status read_chains(TomlTable& file, Written& written, Campaign& campaign) {
   return {};
 }
 
-std::vector<fs::path> matches_of(const std::string& pattern) {
-  glob_t found{};
-  std::vector<fs::path> paths;
-  if (::glob(pattern.c_str(), 0, nullptr, &found) == 0) {
-    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  }
-  ::globfree(&found);
-  return paths;
-}
-
 // The value of a params file's `model_name`, which names the folder that its script writes to.
 std::string group_of(const fs::path& file) {
   constexpr std::string_view kKey = "model_name:";
@@ -165,12 +155,12 @@ std::string group_of(const fs::path& file) {
 Status find_models(const Written& written, const std::string& where, Campaign& campaign) {
   std::set<std::string> seen;
   for (const std::string& pattern : written.files) {
-    const std::vector<fs::path> found = matches_of(fs::path(campaign.directory) / pattern);
+    const std::vector<std::string> found = paths_like(fs::path(campaign.directory) / pattern);
     if (found.empty()) {
       return usage_error(fmt::format("{}: chains.files: no file matches {} in the folder {}", where,
                                      pattern, campaign.directory));
     }
-    for (const fs::path& path : found) {
+    for (const fs::path path : found) {
       const std::string file = path.lexically_relative(campaign.directory).string();
       const bool excluded = std::ranges::any_of(written.exclude, [&](const std::string& each) {
         return ::fnmatch(each.c_str(), file.c_str(), 0) == 0;

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/glob.h"
 #include "case/diagnostic.h"
 
 namespace assay {
@@ -108,13 +108,10 @@ Result<std::vector<std::filesystem::path>> expand_corpus_pattern(const std::stri
   if (!wildcard || std::filesystem::exists(pattern, ignored)) {
     return std::vector<std::filesystem::path>{pattern};
   }
-  glob_t matches{};
-  const int code = ::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &matches);
-  std::vector<std::filesystem::path> files;
-  if (code == 0) files.assign(matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
-  ::globfree(&matches);
-  if (files.empty()) return usage_error(fmt::format("no file matches {}", pattern));
-  std::ranges::sort(files);
+  const std::vector<std::string> paths = paths_like(pattern);
+  if (paths.empty()) return usage_error(fmt::format("no file matches {}", pattern));
+  std::vector<std::filesystem::path> files(paths.begin(), paths.end());
+  std::ranges::sort(files);  // folder by folder
   return files;
 }
 

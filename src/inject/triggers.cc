@@ -8,6 +8,7 @@
 
 #include "base/atomic_file.h"
 #include "base/fd.h"
+#include "base/statistics.h"
 
 namespace assay::inject {
 namespace {
@@ -23,12 +24,10 @@ double seconds(Nanos time) { return static_cast<double>(time) / 1e9; }
 std::string SlowSteps::ended(std::int64_t number, Nanos duration) {
   std::string reason;
   if (last_.size() >= kFewest) {
-    std::vector<Nanos> sorted(last_.begin(), last_.end());
-    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-    std::nth_element(sorted.begin(), middle, sorted.end());
-    if (static_cast<double>(duration) > factor_ * static_cast<double>(*middle)) {
+    const Nanos usual = upper_median(std::vector(last_.begin(), last_.end()));
+    if (static_cast<double>(duration) > factor_ * static_cast<double>(usual)) {
       reason = fmt::format("slow step: step {} took {:.3f} s, the median is {:.3f} s", number,
-                           seconds(duration), seconds(*middle));
+                           seconds(duration), seconds(usual));
     }
   }
   last_.push_back(duration);

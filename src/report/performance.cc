@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/atomic_file.h"
+#include "base/statistics.h"
 #include "report/csv.h"
 #include "report/run_report.h"
 #include "report/speed_change.h"

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "base/statistics.h"
 #include "case/canonical.h"
 
 namespace assay {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 
+#include "base/statistics.h"
 #include "timeline/analysis/collectives.h"
 
 namespace assay::timeline {
@@ -18,12 +19,6 @@ constexpr std::size_t kNoClock = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kFewestCalls = 3;
 constexpr std::size_t kFewestForDrift = 6;
 constexpr double kAgreement = 5e3;  // ns: clocks this close need no shift
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
 
 // A clock's correction: common time = time + offset + drift * (time - origin).
 struct Line {
@@ -49,12 +44,12 @@ Line fit(std::vector<Point>& points) {
       const double apart = points[i + half].time - points[i].time;
       if (apart > 0) slopes.push_back((points[i + half].offset - points[i].offset) / apart);
     }
-    if (!slopes.empty()) line.drift = median(std::move(slopes));
+    if (!slopes.empty()) line.drift = upper_median(std::move(slopes));
   }
   std::vector<double> offsets;
   offsets.reserve(points.size());
   for (const Point& point : points) offsets.push_back(point.offset - line.drift * point.time);
-  line.offset = median(std::move(offsets));
+  line.offset = upper_median(std::move(offsets));
   return line;
 }
 
@@ -173,10 +168,11 @@ class Relation {
       if (ends.size() < 2) continue;
       std::vector<Sample> samples;
       samples.reserve(ends.size());
-      for (auto& [clock, of_clock] : ends) samples.push_back({clock, median(std::move(of_clock))});
+      for (auto& [clock, of_clock] : ends)
+        samples.push_back({clock, upper_median(std::move(of_clock))});
       samples_.push_back(std::move(samples));
     }
-    if (!lengths.empty()) usual_length_ = median(std::move(lengths));
+    if (!lengths.empty()) usual_length_ = upper_median(std::move(lengths));
   }
 
   // First lines, from clock to clock: groups within a host agree on any drift that they share, so
@@ -222,7 +218,7 @@ class Relation {
       if (const auto& line = lines_[one.clock]) ends.push_back(one.end + line->at(one.end));
     }
     if (ends.empty()) return std::nullopt;
-    return median(std::move(ends));
+    return upper_median(std::move(ends));
   }
 
   void refine() {
@@ -257,7 +253,7 @@ class Relation {
         largest = std::max(largest, std::abs(shift));
       }
     }
-    const double residual = median(residuals);
+    const double residual = upper_median(residuals);
     constexpr double kMostResidual = 1e5;
     if (residual > std::max(kMostResidual, usual_length_ / 2)) {
       trace_.one_clock = false;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "base/statistics.h"
+
 namespace assay {
 namespace {
 
@@ -72,14 +74,6 @@ double quantile(std::span<const double> sorted, double share) {
 std::string_view name(Speed speed) {
   constexpr std::array<std::string_view, 4> kNames{"same", "fast", "slow", "unsure"};
   return kNames[static_cast<std::size_t>(speed)];
-}
-
-double median_of(std::span<const double> values) {
-  std::vector<double> sorted(values.begin(), values.end());
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-  std::nth_element(sorted.begin(), middle, sorted.end());
-  if (sorted.size() % 2 == 1) return *middle;
-  return (*std::max_element(sorted.begin(), middle) + *middle) / 2;
 }
 
 double spread_of(std::span<const double> values) {

@@ -43,8 +43,6 @@ inline constexpr std::array<std::size_t, 4> kLooks{12, 24, 48, 96};
 inline constexpr double kDoubt = 0.01;
 inline constexpr double kDoubtOfALook = kDoubt / kLooks.size();
 
-// The median of at least one value.
-double median_of(std::span<const double> values);
 // The interquartile range divided by the median; 0 if the median is not positive.
 double spread_of(std::span<const double> values);
 

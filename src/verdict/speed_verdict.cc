@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/statistics.h"
 #include "verdict/timings.h"
 
 namespace assay {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/statistics.h"
 #include "verdict/messages.h"
 
 namespace assay {

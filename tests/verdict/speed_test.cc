@@ -75,8 +75,6 @@ TEST(Speed, VerdictsAreWhereTheIntervalLies) {
 }
 
 TEST(Speed, MiddleAndSpread) {
-  EXPECT_EQ(median_of(std::vector<double>{3, 1, 2}), 2);
-  EXPECT_EQ(median_of(std::vector<double>{4, 1, 2, 3}), 2.5);
   // Half of 1 … 5 lies between 2 and 4.
   EXPECT_THAT(spread_of(std::vector<double>{5, 4, 3, 2, 1}), DoubleNear(2.0 / 3, 1e-12));
 }

@@ -42,11 +42,6 @@ std::optional<Purpose> purpose_of(const std::string& text) {
   return Purpose(found - kPurposes.begin());
 }
 
-std::string text_of(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 std::optional<Metric> metric_of(const json& object) {
   if (!object.is_object()) return std::nullopt;
   const auto kind = std::ranges::find(kKinds, text_of(object, "kind"), &KindRule::name);

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/statistics.h"
+
 namespace assay::chain::golden {
 namespace {
 
@@ -29,14 +31,6 @@ struct Night {
   bool accept = false;
 };
 
-double median_of(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
-
 double range_of(const std::vector<double>& values) {
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   return *high - *low;
@@ -47,7 +41,7 @@ double value_of(const Night& night) { return median_of(night.current) + night.mo
 double center_of(std::span<const Night> nights) {
   std::vector<double> values;
   for (const Night& night : nights) values.push_back(value_of(night));
-  return median_of(std::move(values));
+  return median_of(values);
 }
 
 // Standard deviation by the median absolute deviation, with its correction for few values.
@@ -56,7 +50,7 @@ double spread_of(std::span<const Night> nights, double center) {
   std::vector<double> deviations;
   for (const Night& night : nights) deviations.push_back(std::abs(value_of(night) - center));
   const auto count = static_cast<double>(nights.size());
-  return kNormal * median_of(std::move(deviations)) * count / (count - 0.8);
+  return kNormal * median_of(deviations) * count / (count - 0.8);
 }
 
 // A quantile of Student's t for a quantile of the normal distribution (Abramowitz and Stegun
@@ -175,7 +169,7 @@ class Fold {
       std::vector<double> values{value_of(tail_.front())};
       for (const Night& night : std::span(reference_).last(back)) values.push_back(value_of(night));
       const double oldest = (back == 0 ? values.front() : values[1]) - scale.golden;
-      const double shift = median_of(std::move(values)) - scale.golden;
+      const double shift = median_of(values) - scale.golden;
       const double ratio = std::abs(shift) / std::max(scale.tolerance(back + 1), 1e-300);
       // A change starts with a night that has it.
       if (ratio <= most || oldest / shift < 0.5) continue;
@@ -223,8 +217,8 @@ class Fold {
     }
     if (paired_nights == 0) return;
     const double limit = scale.paired(current.size(), baseline.size());
-    const double was = median_of(std::move(baseline));
-    const double apart = median_of(std::move(current)) - was;
+    const double was = median_of(baseline);
+    const double apart = median_of(current) - was;
     const bool same_way = (apart > 0) == (shift_ > 0);
     const bool moved_too = std::abs(apart) < std::abs(shift_) / 2;
     if (same_way && std::abs(apart) > limit) {

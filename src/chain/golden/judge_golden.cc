@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "base/statistics.h"
 #include "chain/golden/golden.h"
 
 namespace assay::chain::golden {
@@ -19,12 +20,6 @@ constexpr std::size_t kLongSeries = 10;  // losses from which on the last tenth 
 
 double mean_of_values(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-double middle_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 // The values of a metric in the nightly runs from the last accepted one on, at most kFirstNights.
@@ -42,7 +37,7 @@ std::vector<double> first_predictions(const Golden& golden, const std::string& m
     std::vector<double> values;
     values.reserve(nights.size());
     for (const auto* night : nights) values.push_back((*night)[i]);
-    medians[i] = middle_of(std::move(values));
+    medians[i] = upper_median(std::move(values));
   }
   return medians;
 }

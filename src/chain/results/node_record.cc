@@ -90,15 +90,11 @@ std::optional<NodeRecord> read_node_line(std::string_view line) {
   if (!line.starts_with(kNodeWord)) return std::nullopt;
   const nlohmann::json json = parse_json(line.substr(kNodeWord.size()));
   if (!json.is_object()) return std::nullopt;
-  const auto text = [&](const char* name) {
-    const auto found = json.find(name);
-    return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
-  };
   NodeRecord record;
-  record.host = text("host");
-  record.gpu_model = text("gpu_model");
-  record.framework = text("framework");
-  record.state = text("state");
+  record.host = text_of(json, "host");
+  record.gpu_model = text_of(json, "gpu_model");
+  record.framework = text_of(json, "framework");
+  record.state = text_of(json, "state");
   return record;
 }
 

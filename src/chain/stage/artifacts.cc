@@ -1,12 +1,12 @@
 #include "chain/stage/artifacts.h"
 
-#include <glob.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/glob.h"
 #include "base/json.h"
 
 namespace assay::chain::stage {
@@ -85,21 +85,12 @@ FileMarks marks_from_json(const std::string& text) {
 }
 
 std::vector<std::string> files_like(const std::string& pattern) {
-  std::vector<std::string> files;
-  glob_t found{};
-  if (::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0) {
-    files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  }
-  ::globfree(&found);
+  std::vector<std::string> files = paths_like(pattern);
   const auto time_of = [](const std::string& path) {
     std::error_code error;
     return fs::last_write_time(path, error);
   };
-  std::sort(files.begin(), files.end(), [&](const std::string& a, const std::string& b) {
-    const auto first = time_of(a);
-    const auto second = time_of(b);
-    return first == second ? a < b : first < second;
-  });
+  std::ranges::stable_sort(files, {}, time_of);
   return files;
 }
 

@@ -9,6 +9,8 @@
 #include <numeric>
 #include <span>
 
+#include "base/statistics.h"
+
 namespace assay::chain::stage {
 namespace {
 
@@ -24,12 +26,6 @@ constexpr Alarm kSlow{"slow", 20, 0.5,
                       "the last {window} ips are on average less than {factor:g} of the first "
                       "{window}"};
 constexpr std::array kAlarms{kNan, kStill, kJump, kSlow};
-
-double middle_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 double mean_of(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -64,7 +60,7 @@ std::optional<Finding> Monitor::loss(double value) {
   if (!std::isfinite(value))
     return Finding{kNan.word, fmt::format("loss {} is {}", losses_, value)};
   const std::span<const double> before = newest(last_losses_, kJump.window);
-  const double usual = before.empty() ? 0 : std::abs(middle_of({before.begin(), before.end()}));
+  const double usual = std::abs(upper_median(std::vector(before.begin(), before.end())));
   keep(last_losses_, value, kStill.window);
   if (usual > 0 && std::abs(value) > kJump.factor * usual) {
     return Finding{kJump.word,

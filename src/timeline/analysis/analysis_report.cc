@@ -9,6 +9,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/statistics.h"
+
 namespace assay::timeline {
 namespace {
 
@@ -181,10 +183,9 @@ std::string table_row(const std::string& label, const std::vector<double>& colum
   return text + '\n';
 }
 
-double quantile(std::vector<double> values, double at) {
+double quantile(const std::vector<double>& values, double at) {
   const auto place = std::lround(at * static_cast<double>(values.size() - 1));
-  std::ranges::nth_element(values, values.begin() + place);
-  return values[static_cast<std::size_t>(place)];
+  return ranked(values, static_cast<std::size_t>(place));
 }
 
 // Many devices: the distribution of each column, the mean of the hosts at both ends, and the

@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/statistics.h"
 #include "timeline/analysis/analysis_report.h"
 #include "timeline/analysis/report_text.h"
 #include "timeline/importers/gpu_categories.h"
@@ -25,15 +26,11 @@ std::vector<double> usual_steps(const Analysis& analysis) {
   for (const Nanos length : analysis.lengths) steps.push_back(millis(length));
   constexpr std::size_t kFewest = 5;
   if (steps.size() < kFewest) return steps;
-  const auto median = [](std::vector<double> values) {
-    std::ranges::nth_element(values, values.begin() + static_cast<long>(values.size() / 2));
-    return values[values.size() / 2];
-  };
-  const double middle = median(steps);
+  const double middle = upper_median(steps);
   std::vector<double> deviations;
   deviations.reserve(steps.size());
   for (const double step : steps) deviations.push_back(std::abs(step - middle));
-  const double spread = std::max(median(deviations), 0.01 * middle);
+  const double spread = std::max(upper_median(deviations), 0.01 * middle);
   constexpr double kFar = 6;
   std::erase_if(steps, [&](double step) { return std::abs(step - middle) > kFar * spread; });
   return steps;

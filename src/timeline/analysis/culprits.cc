@@ -9,6 +9,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "base/statistics.h"
 #include "timeline/analysis/report_text.h"
 #include "timeline/cpu_work.h"
 
@@ -21,14 +22,6 @@ constexpr const char* kLate = "late launches";
 
 Nanos host_time(const TimeShare& share) {
   return share.idle_by[static_cast<std::size_t>(IdleCause::host)] - share.loading;
-}
-
-// The lower median: of two peers, the quicker one is the measure.
-Nanos lower_median(Series values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
 }
 
 // Last steps of a run, in which what is wrong is still wrong.
@@ -47,7 +40,7 @@ Excess excess_of(const Series& own, const Series& medians) {
   for (std::size_t step = 0; step < own.size(); ++step) excess.push_back(own[step] - medians[step]);
   Excess result;
   const auto tail = static_cast<std::ptrdiff_t>(late_steps(excess.size()));
-  result.size = lower_median({excess.end() - tail, excess.end()});
+  result.size = lower_median(Series(excess.end() - tail, excess.end()));
   // The first step from which on three of four steps are as late.
   result.since = excess.size() - static_cast<std::size_t>(tail);
   std::size_t late = 0;

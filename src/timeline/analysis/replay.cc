@@ -9,6 +9,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "base/statistics.h"
 #include "timeline/analysis/devices.h"
 
 namespace assay::timeline {
@@ -39,9 +40,7 @@ struct Peers {
   void settle() {
     if (durations.empty()) return;
     if (transfer) {
-      const auto middle = durations.begin() + static_cast<std::ptrdiff_t>(durations.size() / 2);
-      std::ranges::nth_element(durations, middle);
-      ideal = static_cast<double>(*middle);
+      ideal = static_cast<double>(upper_median(std::move(durations)));
     } else {
       for (const Nanos duration : durations) ideal += static_cast<double>(duration);
       ideal /= static_cast<double>(durations.size());

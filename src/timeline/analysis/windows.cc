@@ -2,15 +2,10 @@
 
 #include <algorithm>
 
+#include "base/statistics.h"
+
 namespace assay::timeline {
 namespace {
-
-Nanos median(std::vector<Nanos> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
 
 // The usual time from the end of a step's mark to the next mark. It belongs to the loop, so the
 // last step has it, too. 0 if it is more than a twentieth of a step: then it is no overhead of the
@@ -23,8 +18,8 @@ Nanos usual_pause(const std::vector<Step>& marks) {
     pauses.push_back(std::max<Nanos>(0, marks[i + 1].begin - marks[i].end));
     lengths.push_back(marks[i].end - marks[i].begin);
   }
-  const Nanos pause = median(std::move(pauses));
-  return 20 * pause <= median(std::move(lengths)) ? pause : 0;
+  const Nanos pause = upper_median(std::move(pauses));
+  return 20 * pause <= upper_median(std::move(lengths)) ? pause : 0;
 }
 
 }  // namespace

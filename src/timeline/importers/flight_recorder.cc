@@ -22,10 +22,6 @@ std::int64_t whole(const json& object, const char* key) {
   const auto field = object.find(key);
   return field != object.end() && field->is_number() ? field->get<std::int64_t>() : kNone;
 }
-std::string text(const json& object, const char* key) {
-  const auto field = object.find(key);
-  return field != object.end() && field->is_string() ? field->get<std::string>() : std::string();
-}
 
 // "[0, 1, 2]", or a list.
 std::vector<std::int32_t> ranks_of(const json& group) {
@@ -50,15 +46,15 @@ std::string frame_in(const json& entry) {
   const auto frames = entry.find("frames");
   if (frames == entry.end() || !frames->is_array() || frames->empty()) return {};
   const auto is_users = [](const json& frame) {
-    const std::string file = frame.is_object() ? text(frame, "filename") : "";
+    const std::string file = frame.is_object() ? text_of(frame, "filename") : "";
     return !file.empty() && file[0] != '<' && file.find("/torch/") == std::string::npos &&
            file.find("??") == std::string::npos;
   };
   const auto users = std::ranges::find_if(*frames, is_users);
   const json& frame = users == frames->end() ? frames->front() : *users;
   if (!frame.is_object()) return {};
-  return fmt::format("{}:{} ({})", text(frame, "filename"), whole(frame, "line"),
-                     text(frame, "name"));
+  return fmt::format("{}:{} ({})", text_of(frame, "filename"), whole(frame, "line"),
+                     text_of(frame, "name"));
 }
 
 // Collectives whose ranks must agree in the size of their output; others agree in their input.
@@ -100,8 +96,8 @@ void add_entry(TraceBuilder& builder, const json& entry) {
   flight.p2p = p2p != entry.end() && p2p->is_boolean() && p2p->get<bool>();
   flight.sequence = whole(entry, flight.p2p ? "p2p_seq_id" : "collective_seq_id");
   if (flight.sequence == kNone) flight.sequence = whole(entry, "seq_id");  // version 1
-  flight.name = text(entry, "profiling_name");
-  flight.state = state_of(text(entry, "state"));
+  flight.name = text_of(entry, "profiling_name");
+  flight.state = state_of(text_of(entry, "state"));
   // The watchdog retires what has ended; without timing, the state stays "scheduled".
   const auto retired = entry.find("retired");
   if (retired != entry.end() && retired->is_boolean() && retired->get<bool>()) {
@@ -141,7 +137,7 @@ Result<Trace> import(const std::filesystem::path& path, const ImportOptions&) {
   source.dump = true;
   if (const auto groups = dump->find("pg_config"); groups != dump->end() && groups->is_object()) {
     for (const auto& [name, group] : groups->items()) {
-      if (group.is_object()) source.groups[name] = {text(group, "desc"), ranks_of(group)};
+      if (group.is_object()) source.groups[name] = {text_of(group, "desc"), ranks_of(group)};
     }
   }
   builder.trace().sources.push_back(std::move(source));

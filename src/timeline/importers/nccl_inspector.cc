@@ -29,10 +29,6 @@ std::int32_t small(const json& object, const std::string& key) {
   const std::int64_t value = whole(object, key);
   return value > kMostSmall ? kNone : static_cast<std::int32_t>(value);
 }
-std::string text(const json& object, const std::string& key) {
-  const auto field = object.find(key);
-  return field != object.end() && field->is_string() ? field->get<std::string>() : std::string();
-}
 
 // Verbose output has the times of the kernel on each channel.
 void read_times(const json& call, NcclCall& result) {
@@ -79,15 +75,15 @@ class InspectorReader {
     const auto header = object.find("header");
     if (header == object.end() || !header->is_object()) return false;
     if (const auto meta = object.find("metadata"); meta != object.end() && meta->is_object()) {
-      host_ = text(*meta, "hostname");
+      host_ = text_of(*meta, "hostname");
       pid_ = whole(*meta, "pid");
     }
     for (const std::string kind : {"coll", "p2p"}) {
       const auto found = object.find(kind + "_perf");
       if (found == object.end() || !found->is_object()) continue;
-      NcclCall call{.function = text(*found, kind),
-                    .communicator = text(*header, "id"),
-                    .description = text(*header, "comm_name")};
+      NcclCall call{.function = text_of(*found, kind.c_str()),
+                    .communicator = text_of(*header, "id"),
+                    .description = text_of(*header, "comm_name")};
       if (call.description == "unknown") call.description.clear();
       call.rank = small(*header, "rank");
       call.ranks = small(*header, "n_ranks");

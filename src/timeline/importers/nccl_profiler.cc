@@ -25,10 +25,6 @@ std::int64_t whole(const json& object, const char* key) {
   if (field == object.end() || !field->is_number_integer()) return kNone;
   return std::clamp<std::int64_t>(field->get<std::int64_t>(), kNone, kMost);
 }
-std::string text(const json& object, const char* key) {
-  const auto field = object.find(key);
-  return field != object.end() && field->is_string() ? field->get<std::string>() : std::string();
-}
 
 class PluginReader {
  public:
@@ -73,12 +69,12 @@ class PluginReader {
     NcclCall call{.function = std::string(event.name),
                   .communicator = args.contains("CommHash") ? args["CommHash"].dump() : "?",
                   .description = {}};
-    call.dtype = text(args, "Datatype");
+    call.dtype = text_of(args, "Datatype");
     if (call.dtype.starts_with("nccl")) call.dtype = call.dtype.substr(4);
     constexpr std::int64_t kMostRank = 1 << 20;
     call.rank = static_cast<std::int32_t>(std::min(whole(args, "Rank"), kMostRank));
-    call.algorithm = text(args, "Algorithm");
-    if (const std::string protocol = text(args, "Protocol"); !protocol.empty()) {
+    call.algorithm = text_of(args, "Algorithm");
+    if (const std::string protocol = text_of(args, "Protocol"); !protocol.empty()) {
       call.algorithm += '_' + protocol;
     }
     call.sequence = whole(args, "SeqNum");
