@@ -60,7 +60,11 @@ bool wait_readable(int fd, std::chrono::milliseconds limit) {
     (void)!::write(error_pipe, &code, sizeof code);
     ::_exit(127);
   };
-  if (options.new_group) ::setpgid(0, 0);
+  if (options.new_session) {
+    ::setsid();
+  } else if (options.new_group) {
+    ::setpgid(0, 0);
+  }
   if (options.die_with_parent) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(127);  // the parent died before the line above
@@ -162,7 +166,8 @@ Result<Process> Process::spawn(const SpawnOptions& options) {
   Process process;
   process.pid_ = pid;
   process.own_group_ = options.new_group;
-  if (options.new_group) ::setpgid(pid, pid);  // in both processes: either may run first
+  // In both processes: either may run first. The leader of a group could not start a session.
+  if (options.new_group && !options.new_session) ::setpgid(pid, pid);
   process.pidfd_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   spawned().add(pid);
   if (!process.pidfd_) {

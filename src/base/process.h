@@ -24,6 +24,7 @@ struct SpawnOptions {
   // an entry for 0 the child reads /dev/null; 1 and 2 are inherited.
   std::vector<std::pair<int, int>> fds;
   bool new_group = true;        // a process group of its own, which can be killed as a whole
+  bool new_session = false;     // that group in a session of its own, without a terminal
   bool die_with_parent = true;  // SIGKILL when the thread that spawned it ends (PR_SET_PDEATHSIG)
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -64,6 +65,11 @@ class Rehearser {
     Rehearsal rehearsal;
     rehearsal.code = status.code;
     rehearsal.printed = back(read_file(printed()).value_or(""));
+    if (status.signal == SIGXFSZ) {
+      return usage_error(
+          fmt::format("the script {} makes more than 100,000 files or 1 GiB in its rehearsal",
+                      options_.command.at(1)));
+    }
     if (status.signal != 0) {
       return usage_error(
           fmt::format("the script {} did not end within {} s of its rehearsal, or was killed ({})",

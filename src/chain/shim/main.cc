@@ -4,7 +4,9 @@
 // command shut in (sandbox.h).
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -107,10 +109,17 @@ int record(const Call& call) {
   return 0;
 }
 
-// Waits for the first process of the namespaces. When this process ends, so do they.
-int wait_for(pid_t child) {
+// Waits for the first process of the namespaces. When this process ends, so do they. SIGXFSZ ends
+// it where the folder takes too much.
+int wait_for(pid_t child, const std::string& folder) {
+  constexpr int kEvery = 200;  // milliseconds
+  pollfd ended{static_cast<int>(::syscall(SYS_pidfd_open, child, 0)), POLLIN, 0};
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  while (::waitpid(child, &status, WNOHANG) == 0) {
+    if (::poll(&ended, 1, kEvery) == 0 && takes_too_much(folder)) {
+      ::kill(child, SIGKILL);
+      ::raise(SIGXFSZ);
+    }
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
@@ -120,7 +129,7 @@ int run_shut_in(const std::string& folder, bool trusted, char** command) {
   if (separate()) {
     const pid_t child = ::fork();
     if (child < 0) return complain(std::string("fork: ") + std::strerror(errno));
-    if (child > 0) return wait_for(child);
+    if (child > 0) return wait_for(child, folder);
   }
   leave_terminal();
   drop_root(folder);

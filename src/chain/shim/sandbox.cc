@@ -63,6 +63,7 @@ constexpr std::array kRefused{
     __NR_semget,
     __NR_msgget,
     __NR_mq_open,
+    __NR_open_by_handle_at,
 };
 
 // Calls that do nothing and succeed: signals, and attributes of files, which Landlock leaves open.
@@ -182,9 +183,10 @@ std::string limit_calls() {
   for (const auto& [call, flags] : kOpens) {
     program.insert(
         program.end(),
-        {sock_filter{BPF_JMP | BPF_JEQ | BPF_K, 0, 5, static_cast<std::uint32_t>(call)},
+        {sock_filter{BPF_JMP | BPF_JEQ | BPF_K, 0, 7, static_cast<std::uint32_t>(call)},
          load(argument(flags)), sock_filter{BPF_ALU | BPF_AND | BPF_K, 0, 0, O_TRUNC | O_ACCMODE},
-         if_equal(O_TRUNC), answer(SECCOMP_RET_ERRNO | EPERM), load(offsetof(seccomp_data, nr))});
+         if_equal(O_TRUNC), answer(SECCOMP_RET_ERRNO | EPERM), if_equal(O_TRUNC | O_ACCMODE),
+         answer(SECCOMP_RET_ERRNO | EPERM), load(offsetof(seccomp_data, nr))});
   }
   program.push_back(sock_filter{BPF_JMP | BPF_JEQ | BPF_K, 1, 0, __NR_ioctl});
   program.push_back(answer(SECCOMP_RET_ALLOW));
@@ -253,6 +255,22 @@ void drop_root(const std::string& folder) {
   sets[0].effective = sets[0].permitted = sets[0].inheritable = 1U << CAP_DAC_READ_SEARCH;
   (void)!::syscall(__NR_capset, &header, sets.data());
   ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_DAC_READ_SEARCH, 0, 0);
+}
+
+bool takes_too_much(const std::string& folder) {
+  constexpr std::uintmax_t kMaxFiles = 100'000;
+  constexpr std::uintmax_t kMaxBytes = std::uintmax_t{1} << 30;
+  std::uintmax_t files = 0;
+  std::uintmax_t bytes = 0;
+  std::error_code error;
+  for (std::filesystem::recursive_directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    std::error_code gone;
+    if (it->is_symlink(gone)) continue;  // the copy of the project
+    ++files;
+    if (it->is_regular_file(gone)) bytes += it->file_size(gone);
+  }
+  return files > kMaxFiles || bytes > kMaxBytes;
 }
 
 void leave_terminal() {

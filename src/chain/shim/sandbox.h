@@ -23,6 +23,9 @@ bool separate();
 // of processes holds. Without root it does nothing.
 void drop_root(const std::string& folder);
 
+// Whether the folder has more than 100,000 files, or more than 1 GiB in them.
+bool takes_too_much(const std::string& folder);
+
 // Gives up the controlling terminal, so that nobody can type into it.
 void leave_terminal();
 

@@ -89,6 +89,7 @@ Result<StageRun> StageRun::start(const StageCommand& command, const Limits& limi
     ends[i] = std::move(pipe.second);
   }
   options.fds = {{ends[0].get(), 1}, {command.errors_apart ? ends[1].get() : ends[0].get(), 2}};
+  options.new_session = true;  // a stage neither reads the user's terminal nor types into it
   options.die_with_parent = command.die_with_parent;
   if (command.input >= 0) options.fds.emplace_back(command.input, 0);
   ASSAY_TRY(run.process_, Process::spawn(options));

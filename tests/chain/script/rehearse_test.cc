@@ -17,6 +17,7 @@
 #include "base/atomic_file.h"
 #include "base/fd.h"
 #include "chain/script/shim_folder.h"
+#include "chain/stage/stage_run.h"
 #include "material.h"
 
 namespace assay::chain::script {
@@ -220,6 +221,29 @@ TEST_F(RehearsalTest, AScriptHasNoTerminalToTypeInto) {
   EXPECT_THAT(printed, HasSubstr("refused"));
 }
 
+TEST_F(RehearsalTest, AScriptThatFillsTheDiskIsEnded) {
+  const auto done =
+      rehearse_script("while :; do n=$((n + 1)); head -c 60000000 /dev/zero > $n; done\n");
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("makes more than 100,000 files or 1 GiB"));
+}
+
+// Nor does a stage of a real run.
+TEST_F(RehearsalTest, AStageHasNoTerminal) {
+  constexpr const char* kTry = "(exec 3</dev/tty) 2>/dev/null && echo found || echo nothing";
+  const fs::path log = outside() / "stage.log";
+  const std::string found = rehearsed_on_terminal([&](const std::string&) {
+    EXPECT_EQ(std::system(kTry), 0);
+    stage::StageCommand command;
+    command.argv = {"bash", "-c", kTry};
+    command.log = log.string();
+    auto run = stage::StageRun::start(command, {}, nullptr);
+    while (run && !run->tick()) ::usleep(10'000);
+    return slurp(log);
+  });
+  EXPECT_EQ(found, "nothing\n");
+}
+
 TEST_F(RehearsalTest, AReadOnlyDescriptorChangesNothing) {
   const std::string printed =
       good(
@@ -228,13 +252,14 @@ TEST_F(RehearsalTest, AReadOnlyDescriptorChangesNothing) {
           "kept = os.environ['OUTSIDE'] + '/kept'\n"
           "file = os.open(kept, os.O_RDONLY)\n"
           "for call in (lambda: os.open(kept, os.O_RDONLY | os.O_TRUNC),\n"
+          "             lambda: os.open(kept, os.O_ACCMODE | os.O_TRUNC),\n"
           "             lambda: fcntl.ioctl(file, 0x40086602, bytes(8)),\n"
           "             lambda: fcntl.ioctl(file, 0x401c5820, bytes(28))):\n"
           "    try: print('done', call())\n"
           "    except OSError as error: print('refused', error.errno)\n"
           "END\n")
           .printed;
-  EXPECT_THAT(printed, testing::EndsWith("refused 1\nrefused 25\nrefused 25\n"));
+  EXPECT_THAT(printed, testing::EndsWith("refused 1\nrefused 1\nrefused 25\nrefused 25\n"));
   EXPECT_EQ(read_file(outside() / "kept").value(), "kept\n");
 }
 
