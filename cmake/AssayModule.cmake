@@ -3,7 +3,7 @@
 set(ASSAY_LAYERS
     base yaml pages sqlite nvml
     case fill measure wire device verdict native lane goldens slot schedule store engine report shrink
-    chain/shim chain/params chain/plan chain/script chain/stage chain/results chain/golden chain/fleet chain/run
+    chain/shim chain/params chain/plan chain/script chain/stage chain/results chain/history chain/fleet chain/run
     http timeline inject cluster
     campaign serve cli cli/full)
 # Folders with a namespace of their own, beside those within folders (chain/plan: assay::chain::plan).

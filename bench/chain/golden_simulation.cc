@@ -20,17 +20,17 @@
 #include <string>
 #include <vector>
 
-#include "chain/golden/golden.h"
+#include "chain/history/golden.h"
 
 namespace {
 
-using assay::chain::golden::judge;
-using assay::chain::golden::Judgement;
-using assay::chain::golden::Kind;
-using assay::chain::golden::Observation;
-using assay::chain::golden::Purpose;
-using assay::chain::golden::rule_of;
-using assay::chain::golden::State;
+using assay::chain::history::judge;
+using assay::chain::history::Judgement;
+using assay::chain::history::Kind;
+using assay::chain::history::Observation;
+using assay::chain::history::Purpose;
+using assay::chain::history::rule_of;
+using assay::chain::history::State;
 using Random = std::mt19937_64;
 
 // Deviations are fractions of the metric.

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "chain/params/words.h"
+#include "chain/params/shell_words.h"
 #include "cli_run.h"
 
 namespace assay::chain {

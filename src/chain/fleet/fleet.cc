@@ -15,21 +15,22 @@
 #include "base/secret.h"
 #include "base/terminal.h"
 #include "base/text.h"
-#include "chain/params/words.h"
+#include "chain/params/shell_words.h"
 
 namespace assay::chain::fleet {
 namespace {
 
 // The words after `assay chain node`: everything that a node must know.
 std::vector<std::string> node_words(const FleetTask& task, std::size_t rank) {
-  const MusterOptions& muster = task.options.muster;
-  std::vector<std::string> words{"--hosts",       fmt::format("{}", fmt::join(muster.hosts, ",")),
-                                 "--rank",        std::to_string(rank),
-                                 "--port",        std::to_string(muster.port),
-                                 "--join-limit",  fmt::format("{:g}", muster.join.count()),
-                                 "--lost-limit",  fmt::format("{:g}", muster.lost.count()),
-                                 "--directory",   task.directory,
-                                 "--launch-logs", task.launch_logs};
+  const RendezvousOptions& rendezvous = task.options.rendezvous;
+  std::vector<std::string> words{
+      "--hosts",       fmt::format("{}", fmt::join(rendezvous.hosts, ",")),
+      "--rank",        std::to_string(rank),
+      "--port",        std::to_string(rendezvous.port),
+      "--join-limit",  fmt::format("{:g}", rendezvous.join.count()),
+      "--lost-limit",  fmt::format("{:g}", rendezvous.lost.count()),
+      "--directory",   task.directory,
+      "--launch-logs", task.launch_logs};
   if (task.gloo) words.emplace_back("--gloo");
   for (const std::string& entry : task.environment) {
     words.emplace_back("--env");
@@ -50,7 +51,7 @@ std::string alias_of(const FleetOptions& options, const std::string& host) {
 // The command that starts a node: assay itself on this machine, else the remote command.
 Result<std::vector<std::string>> node_command(const FleetTask& task, const std::string& self,
                                               std::size_t rank) {
-  const std::string& host = task.options.muster.hosts[rank];
+  const std::string& host = task.options.rendezvous.hosts[rank];
   std::vector<std::string> words{task.options.program.empty() ? self : task.options.program,
                                  "chain", "node"};
   for (std::string& word : node_words(task, rank)) words.push_back(std::move(word));
@@ -108,7 +109,7 @@ Result<std::size_t> own_rank(const std::vector<std::string>& hosts) {
 
 stage::StageCommand fleet_command(const plan::Stage& stage, const std::string& self,
                                   const FleetOptions& options) {
-  const MusterOptions& muster = options.muster;
+  const RendezvousOptions& rendezvous = options.rendezvous;
   stage::StageCommand command;
   command.argv = {self,
                   "chain",
@@ -116,11 +117,11 @@ stage::StageCommand fleet_command(const plan::Stage& stage, const std::string& s
                   "--hosts",
                   fmt::format("{}", fmt::join(stage.hosts, ",")),
                   "--port",
-                  std::to_string(muster.port),
+                  std::to_string(rendezvous.port),
                   "--join-limit",
-                  fmt::format("{:g}", muster.join.count()),
+                  fmt::format("{:g}", rendezvous.join.count()),
                   "--lost-limit",
-                  fmt::format("{:g}", muster.lost.count())};
+                  fmt::format("{:g}", rendezvous.lost.count())};
   const auto add = [&](std::string_view option, const std::string& value) {
     command.argv.emplace_back(option);
     command.argv.push_back(value);
@@ -154,9 +155,9 @@ Result<int> drive_fleet(const FleetTask& task, const std::string& self) {
     if (!word_given) print_line(std::string(kFleetWord), word);
     word_given = true;
   };
-  for (std::size_t rank = 0; rank < task.options.muster.hosts.size(); ++rank) {
+  for (std::size_t rank = 0; rank < task.options.rendezvous.hosts.size(); ++rank) {
     Node node;
-    node.host = task.options.muster.hosts[rank];
+    node.host = task.options.rendezvous.hosts[rank];
     ASSAY_TRY(FdPair pipe, make_pipe());
     stage::StageCommand command;
     ASSAY_TRY(command.argv, node_command(task, self, rank));
@@ -196,7 +197,7 @@ Result<int> drive_fleet(const FleetTask& task, const std::string& self) {
       if (!node.outcome || node.outcome->passed()) continue;
       failed = true;
       const auto grace = std::chrono::duration_cast<stage::Clock::duration>(
-          task.options.muster.lost + stage::Seconds(10));
+          task.options.rendezvous.lost + stage::Seconds(10));
       give_up = std::min(give_up, stage::Clock::now() + grace);
     }
     if (ended) give_up = stage::Clock::now();

@@ -2,15 +2,15 @@
 
 // Runs a training stage on many machines. The chain starts one driver process (`assay chain
 // fleet`), which starts `assay chain node` on every machine, over ssh or with the user's command.
-// The nodes start the training together and watch each other (muster.h). Rank 0 names the machine
-// that fails.
+// The nodes start the training together and watch each other (rendezvous.h). Rank 0 names the
+// machine that fails.
 
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
-#include "chain/fleet/muster.h"
+#include "chain/fleet/rendezvous.h"
 #include "chain/plan/plan.h"
 #include "chain/stage/stage_run.h"
 
@@ -29,7 +29,7 @@ struct FleetOptions {
   std::string program;               // path of assay on the other machines; "": as here
   std::vector<std::string> aliases;  // "10.0.0.2=name": replaces {host} for this address
   bool per_node = false;             // started on every machine (Slurm): no ssh, own rank only
-  MusterOptions muster;              // the stage sets hosts and rank
+  RendezvousOptions rendezvous;      // the stage sets hosts and rank
 };
 
 // Returns the command that runs `words` on a host: `remote` with {host} filled in before them. ssh

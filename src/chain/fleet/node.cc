@@ -59,42 +59,43 @@ Result<std::string> token_from_driver() {
 // The secret of the fleet: from the driver that started this node, from the environment, or from a
 // file in the folder of the training, where rank 0 leaves it for the others.
 Status find_token(FleetTask& task) {
-  MusterOptions& muster = task.options.muster;
-  if (!muster.token.empty()) return {};
+  RendezvousOptions& rendezvous = task.options.rendezvous;
+  if (!rendezvous.token.empty()) return {};
   struct stat input {};
   if (::fstat(STDIN_FILENO, &input) == 0 && (S_ISFIFO(input.st_mode) || S_ISSOCK(input.st_mode))) {
-    ASSAY_TRY(muster.token, token_from_driver());
+    ASSAY_TRY(rendezvous.token, token_from_driver());
     return {};
   }
   const char* named = std::getenv(kTokenVariable);
   if (named != nullptr && *named != '\0') {
-    muster.token = named;
+    rendezvous.token = named;
   } else {
     // Trainings in one folder at the same time differ in their first machine or its port.
-    muster.token_file = std::filesystem::path(task.directory) /
-                        fmt::format(".assay-fleet-{}-{}", muster.hosts.front(), muster.port);
+    rendezvous.token_file =
+        std::filesystem::path(task.directory) /
+        fmt::format(".assay-fleet-{}-{}", rendezvous.hosts.front(), rendezvous.port);
   }
   return {};
 }
 
 class NodeRun {
  public:
-  NodeRun(const FleetTask& task, Muster muster, stage::Guard guard)
-      : task_(task), muster_(std::move(muster)), guard_(std::move(guard)) {}
+  NodeRun(const FleetTask& task, Rendezvous rendezvous, stage::Guard guard)
+      : task_(task), rendezvous_(std::move(rendezvous)), guard_(std::move(guard)) {}
 
   Result<int> run(const std::string& interface) {
     while (true) {
-      auto all_here = muster_.gather();
+      auto all_here = rendezvous_.gather();
       if (!all_here) return tell(all_here.error().message);
       if (*all_here) break;
       pause();
       if (ended()) return 1;
     }
     stage::StageCommand command;
-    const MusterOptions& muster = task_.options.muster;
-    command.argv = node_argv(task_.argv, muster.hosts[muster.rank],
-                             fmt::format("{}/rank{}", task_.launch_logs, muster.rank));
-    record_.host = muster.hosts[muster.rank];
+    const RendezvousOptions& rendezvous = task_.options.rendezvous;
+    command.argv = node_argv(task_.argv, rendezvous.hosts[rendezvous.rank],
+                             fmt::format("{}/rank{}", task_.launch_logs, rendezvous.rank));
+    record_.host = rendezvous.hosts[rendezvous.rank];
     record_.framework = results::framework_of(command.argv.front());
     record_.gpu_model = results::gpu_model_of(task_.environment, task_.gloo);
     record_.state = "running";
@@ -122,7 +123,7 @@ class NodeRun {
       pause();
       if (ended()) training_->stop(stage::StageState::interrupted, "ended from outside");
       if (complaint.empty()) {
-        complaint = muster_.watch();
+        complaint = rendezvous_.watch();
         // Without the other machine the training can only wait. Give it time to report that itself.
         if (!complaint.empty()) stop_at_ = stage::Clock::now() + std::chrono::seconds(5);
       }
@@ -138,28 +139,28 @@ class NodeRun {
     NodeEnd own{outcome->exit, symptom_ || stopped_};
     if (outcome->state == stage::StageState::interrupted && own.status.ok())
       own.status.signal = SIGTERM;
-    muster_.announce(own);
+    rendezvous_.announce(own);
     // A node that was ended because of another node has not failed.
     record_.state = own.status.ok() ? "passed" : stopped_ || ended_ ? "interrupted" : "failed";
     show_line(stdout, results::node_line(record_));
     // Wait for the others' ends, so that rank 0 can name the machine to blame.
-    const stage::Seconds until = muster_.watched() + task_.options.muster.lost;
-    while (!muster_.all_ended() && muster_.watched() < until && !ended()) {
+    const stage::Seconds until = rendezvous_.watched() + task_.options.rendezvous.lost;
+    while (!rendezvous_.all_ended() && rendezvous_.watched() < until && !ended()) {
       pause();
-      const std::string later = muster_.watch();
+      const std::string later = rendezvous_.watch();
       if (complaint.empty()) complaint = later;
     }
-    muster_.part();
+    rendezvous_.part();
     if (own.status.ok() && complaint.empty()) return 0;
     // A complaint names the lost machine; the ends of all machines may show which failed first.
-    const std::string verdict = muster_.verdict(own);
+    const std::string verdict = rendezvous_.verdict(own);
     return tell(verdict.empty() || complaint.find("cut off") != std::string::npos ? complaint
                                                                                   : verdict);
   }
 
   void pause() {
     std::vector<pollfd> fds{{interrupts_.fd(), POLLIN, 0}};
-    muster_.add_to(fds);
+    rendezvous_.add_to(fds);
     if (training_) training_->add_to(fds);
     ::poll(fds.data(), fds.size(), 200);
   }
@@ -176,7 +177,7 @@ class NodeRun {
 
   const FleetTask& task_;
   results::NodeRecord record_;
-  Muster muster_;
+  Rendezvous rendezvous_;
   stage::Guard guard_;
   Interrupts interrupts_;
   std::unique_ptr<stage::StageRun> training_;
@@ -189,14 +190,14 @@ class NodeRun {
 }  // namespace
 
 Result<int> run_node(FleetTask task) {
-  MusterOptions& muster = task.options.muster;
-  const std::string interface = interface_of(muster.hosts[muster.rank]);
+  RendezvousOptions& rendezvous = task.options.rendezvous;
+  const std::string interface = interface_of(rendezvous.hosts[rendezvous.rank]);
   if (interface.empty()) {
-    return fail(fmt::format("this machine has no address {}", muster.hosts[muster.rank]));
+    return fail(fmt::format("this machine has no address {}", rendezvous.hosts[rendezvous.rank]));
   }
   ASSAY_CHECK(find_token(task));
   ASSAY_TRY(stage::Guard guard, stage::Guard::start());
-  ASSAY_TRY(Muster opened, Muster::open(muster));
+  ASSAY_TRY(Rendezvous opened, Rendezvous::open(rendezvous));
   return NodeRun(task, std::move(opened), std::move(guard)).run(interface);
 }
 

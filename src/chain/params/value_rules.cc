@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "chain/params/gpu_entry.h"
 #include "chain/params/nearest_key.h"
-#include "chain/params/words.h"
+#include "chain/params/shell_words.h"
 
 namespace assay::chain::params {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "chain/params/words.h"
+#include "chain/params/shell_words.h"
 
 namespace assay::chain::plan {
 

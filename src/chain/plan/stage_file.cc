@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "base/toml.h"
-#include "chain/params/words.h"
+#include "chain/params/shell_words.h"
 #include "chain/plan/plan_builder.h"
 
 namespace assay::chain::plan {

@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "chain/params/params_text.h"
-#include "chain/params/words.h"
+#include "chain/params/shell_words.h"
 #include "chain/shim/call.h"
 
 namespace assay::chain::script {

@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "chain/params/gpu_entry.h"
-#include "chain/params/words.h"
+#include "chain/params/shell_words.h"
 #include "chain/script/rehearse.h"
 #include "chain/shim/call.h"
 

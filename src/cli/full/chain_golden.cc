@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/terminal.h"
-#include "chain/golden/golden_json.h"
+#include "chain/history/golden_json.h"
 #include "cli/exit_code.h"
 
 namespace assay::cli::full {
@@ -19,12 +19,12 @@ using namespace chain;
 namespace {
 
 namespace fs = std::filesystem;
-using golden::State;
+using history::State;
 
 // 1: a regression, or a metric is missing; 4: more runs are needed; else 0.
-int exit_code_of(const std::vector<golden::MetricJudgement>& all) {
+int exit_code_of(const std::vector<history::MetricJudgement>& all) {
   int code = kAllGood;
-  for (const golden::MetricJudgement& one : all) {
+  for (const history::MetricJudgement& one : all) {
     const State state = one.judgement.state;
     if (one.missing || state == State::regression) return kSomeFailed;
     if (state == State::suspect || state == State::shifted) code = kNothingJudged;
@@ -32,18 +32,18 @@ int exit_code_of(const std::vector<golden::MetricJudgement>& all) {
   return code;
 }
 
-bool is_good(const golden::MetricJudgement& one) {
+bool is_good(const history::MetricJudgement& one) {
   return !one.missing && one.judgement.state == State::good;
 }
 
 // All lines, or those that are not good with the number of the others.
-void show_lines(const golden::Golden& golden, const std::vector<golden::MetricJudgement>& all,
+void show_lines(const history::Golden& golden, const std::vector<history::MetricJudgement>& all,
                 bool every) {
   show(stdout, "{} {} on {}, build {}: {} of {} metrics good\n", golden.model, golden.mode,
        golden.device, golden.runs.empty() ? "none" : golden.runs.back().build,
        std::ranges::count_if(all, is_good), all.size());
-  for (const golden::MetricJudgement& one : all) {
-    if (every || !is_good(one)) show(stdout, "  {}\n", golden::line_of(one, golden));
+  for (const history::MetricJudgement& one : all) {
+    if (every || !is_good(one)) show(stdout, "  {}\n", history::line_of(one, golden));
   }
 }
 
@@ -89,17 +89,17 @@ CLI::App* add_judge(CLI::App& chain, JudgeArguments& arguments) {
 }
 
 Result<int> record(RecordArguments& arguments) {
-  golden::RecordOptions& options = arguments.options;
-  if (arguments.purpose == "rerun") options.purpose = golden::Purpose::rerun;
-  if (arguments.purpose == "baseline") options.purpose = golden::Purpose::baseline;
-  if (options.accept && options.purpose != golden::Purpose::nightly) {
+  history::RecordOptions& options = arguments.options;
+  if (arguments.purpose == "rerun") options.purpose = history::Purpose::rerun;
+  if (arguments.purpose == "baseline") options.purpose = history::Purpose::baseline;
+  if (options.accept && options.purpose != history::Purpose::nightly) {
     return usage_error("--accept is for a nightly run");
   }
   ASSAY_TRY(results::ChainStore store,
             results::ChainStore::open(arguments.store, OpenMode::existing));
-  ASSAY_TRY(golden::Golden run, golden::measured(store, options));
-  ASSAY_TRY(const golden::Golden golden, golden::add_to(arguments.folder, std::move(run)));
-  const std::vector<golden::MetricJudgement> all = golden::judge_golden(golden);
+  ASSAY_TRY(history::Golden run, history::measured(store, options));
+  ASSAY_TRY(const history::Golden golden, history::add_to(arguments.folder, std::move(run)));
+  const std::vector<history::MetricJudgement> all = history::judge_golden(golden);
   show_lines(golden, all, true);
   return exit_code_of(all);
 }
@@ -110,8 +110,8 @@ Result<int> judge(const JudgeArguments& arguments) {
   for (const std::string& path : arguments.paths) {
     ASSAY_TRY(const std::vector<fs::path> files, files_at(path));
     for (const fs::path& file : files) {
-      ASSAY_TRY(const golden::Golden golden, golden::load_golden(file));
-      const std::vector<golden::MetricJudgement> all = golden::judge_golden(golden);
+      ASSAY_TRY(const history::Golden golden, history::load_golden(file));
+      const std::vector<history::MetricJudgement> all = history::judge_golden(golden);
       const int own = exit_code_of(all);
       if (code != kSomeFailed && own != kAllGood) code = own;
       if (!arguments.json) {
@@ -119,8 +119,8 @@ Result<int> judge(const JudgeArguments& arguments) {
         continue;
       }
       nlohmann::json metrics = nlohmann::json::array();
-      for (const golden::MetricJudgement& one : all)
-        metrics.push_back(golden::json_of(one, golden));
+      for (const history::MetricJudgement& one : all)
+        metrics.push_back(history::json_of(one, golden));
       list.push_back({{"file", file.string()},
                       {"model", golden.model},
                       {"mode", golden.mode},

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "chain/golden/record.h"
+#include "chain/history/record.h"
 
 namespace assay::cli::full {
 
@@ -15,7 +15,7 @@ struct RecordArguments {
   std::string store;
   std::string folder = "goldens";
   std::string purpose = "nightly";
-  chain::golden::RecordOptions options;
+  chain::history::RecordOptions options;
 };
 
 struct JudgeArguments {

@@ -58,7 +58,7 @@ CLI::Validator at_least(double least) {
 }  // namespace
 
 void add_fleet_options(CLI::App& app, fleet::FleetOptions& options, double& join, double& lost) {
-  app.add_option("--port", options.muster.port, "Port on which the machines of a fleet meet")
+  app.add_option("--port", options.rendezvous.port, "Port on which the machines of a fleet meet")
       ->check(CLI::Range(1, 65535));
   app.add_option("--join-limit", join, "Seconds to wait for all machines (default 120)");
   app.add_option("--lost-limit", lost,
@@ -244,8 +244,8 @@ void fill(RunArguments& arguments, const CLI::App& app) {
   options.budget = stage::Seconds(arguments.budget);
   options.progress = stderr;
   options.live = ::isatty(STDERR_FILENO) == 1;
-  options.fleet.muster.join = stage::Seconds(arguments.join);
-  options.fleet.muster.lost = stage::Seconds(arguments.lost);
+  options.fleet.rendezvous.join = stage::Seconds(arguments.join);
+  options.fleet.rendezvous.lost = stage::Seconds(arguments.lost);
   options.device = arguments.plan.device;
   options.filtered = !arguments.plan.filters.empty();
   plan::PlanOptions& plan = arguments.plan;

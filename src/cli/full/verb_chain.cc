@@ -18,7 +18,7 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "chain/fleet/fleet.h"
-#include "chain/golden/golden_json.h"
+#include "chain/history/golden_json.h"
 #include "chain/results/chain_store.h"
 #include "chain/results/compare.h"
 #include "chain/results/report_html.h"
@@ -74,17 +74,17 @@ CLI::App* add_node(CLI::App& chain, NodeArguments& arguments) {
 }
 
 Status complete(NodeArguments& arguments) {
-  fleet::MusterOptions& muster = arguments.task.options.muster;
-  muster.hosts = split_at(arguments.hosts, ',');
-  muster.join = stage::Seconds(arguments.join);
-  muster.lost = stage::Seconds(arguments.lost);
+  fleet::RendezvousOptions& rendezvous = arguments.task.options.rendezvous;
+  rendezvous.hosts = split_at(arguments.hosts, ',');
+  rendezvous.join = stage::Seconds(arguments.join);
+  rendezvous.lost = stage::Seconds(arguments.lost);
   if (arguments.task.directory.empty()) {
     std::error_code error;
     arguments.task.directory = std::filesystem::current_path(error).string();
   }
-  if (arguments.rank >= static_cast<int>(muster.hosts.size()))
+  if (arguments.rank >= static_cast<int>(rendezvous.hosts.size()))
     return usage_error("--rank is higher than the last machine of --hosts");
-  if (arguments.rank >= 0) muster.rank = static_cast<std::size_t>(arguments.rank);
+  if (arguments.rank >= 0) rendezvous.rank = static_cast<std::size_t>(arguments.rank);
   return {};
 }
 
@@ -96,9 +96,9 @@ Result<int> fleet(NodeArguments& arguments) {
 
 Result<int> node(NodeArguments& arguments) {
   ASSAY_CHECK(complete(arguments));
-  fleet::MusterOptions& muster = arguments.task.options.muster;
+  fleet::RendezvousOptions& rendezvous = arguments.task.options.rendezvous;
   if (arguments.rank < 0) {
-    ASSAY_TRY(muster.rank, fleet::own_rank(muster.hosts));
+    ASSAY_TRY(rendezvous.rank, fleet::own_rank(rendezvous.hosts));
   }
   return fleet::run_node(arguments.task);
 }
@@ -201,7 +201,7 @@ CLI::App* add_report(CLI::App& chain, ReportArguments& arguments) {
 Result<int> report(const ReportArguments& arguments) {
   ASSAY_TRY(results::ChainStore store,
             results::ChainStore::open(arguments.store, OpenMode::existing));
-  ASSAY_TRY(const std::string beside, golden::beside_golden(store, arguments.goldens));
+  ASSAY_TRY(const std::string beside, history::beside_golden(store, arguments.goldens));
   ASSAY_TRY(const std::string page, results::chain_report(store, arguments.budget, beside));
   ASSAY_CHECK(write_file(arguments.out, page));
   show(stdout, "{}\n", arguments.out);

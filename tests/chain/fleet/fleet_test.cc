@@ -209,15 +209,15 @@ TEST(NodeArgv, TellsTheLauncherItsOwnAddressAndFolder) {
 // A whole machine that stood still (a paused virtual machine, a stopped container) finds the others
 // silent for as long, and they may have stood still with it: only silence that was listened to
 // counts.
-TEST(MusterOfTwo, SilenceCountsOnlyWhileSomebodyListens) {
-  fleet::MusterOptions options;
+TEST(RendezvousOfTwo, SilenceCountsOnlyWhileSomebodyListens) {
+  fleet::RendezvousOptions options;
   options.hosts = {"127.0.0.1", "127.0.0.2"};
   options.port = 6791;
   options.token = "word";
   options.lost = stage::Seconds(1.5);
-  auto first = fleet::Muster::open(options);
+  auto first = fleet::Rendezvous::open(options);
   options.rank = 1;
-  auto second = fleet::Muster::open(options);
+  auto second = fleet::Rendezvous::open(options);
   ASSERT_TRUE(first && second);
   bool both = false;
   for (int tries = 0; tries < 1000 && !both; ++tries) {

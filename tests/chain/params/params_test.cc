@@ -7,8 +7,8 @@
 
 #include "base/text.h"
 #include "chain/params/gpu_entry.h"
+#include "chain/params/shell_words.h"
 #include "chain/params/value_rules.h"
-#include "chain/params/words.h"
 #include "material.h"
 
 namespace assay::chain {

@@ -11,7 +11,7 @@
 
 #include "base/process.h"
 #include "base/text.h"
-#include "chain/params/words.h"
+#include "chain/params/shell_words.h"
 #include "plan_tools.h"
 
 namespace assay::chain {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "chain/params/words.h"
+#include "chain/params/shell_words.h"
 #include "chain/results/chain_store.h"
 #include "cli_run.h"
 #include "fleet_tools.h"

@@ -22,7 +22,7 @@
 #include <string>
 #include <string_view>
 
-namespace assay::chain::golden {
+namespace assay::chain::history {
 
 enum class Purpose {
   nightly,   // the first run of a night
@@ -75,4 +75,4 @@ struct Judgement {
 // night. An empty history is good.
 Judgement judge(std::span<const Observation> history, const Rule& rule);
 
-}  // namespace assay::chain::golden
+}  // namespace assay::chain::history

@@ -1,11 +1,11 @@
-#include "chain/golden/golden_json.h"
+#include "chain/history/golden_json.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "chain/golden/record.h"
+#include "chain/history/record.h"
 
-namespace assay::chain::golden {
+namespace assay::chain::history {
 namespace {
 
 // The values of the night before the last one.
@@ -61,4 +61,4 @@ Result<std::string> beside_golden(results::ChainStore& store, const std::filesys
   return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-}  // namespace assay::chain::golden
+}  // namespace assay::chain::history

@@ -7,10 +7,10 @@
 #include <string>
 
 #include "base/result.h"
-#include "chain/golden/golden.h"
+#include "chain/history/golden.h"
 #include "chain/results/chain_store.h"
 
-namespace assay::chain::golden {
+namespace assay::chain::history {
 
 // {"metric": "train: loss", "state": "good", "value": …, "golden": …, "tolerance": …, …}
 nlohmann::json json_of(const MetricJudgement& one, const Golden& golden);
@@ -20,4 +20,4 @@ nlohmann::json json_of(const MetricJudgement& one, const Golden& golden);
 // did not pass.
 Result<std::string> beside_golden(results::ChainStore& store, const std::filesystem::path& folder);
 
-}  // namespace assay::chain::golden
+}  // namespace assay::chain::history

@@ -1,4 +1,4 @@
-#include "chain/golden/record.h"
+#include "chain/history/record.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 #include "chain/results/compare.h"
 #include "chain/stage/train_log.h"
 
-namespace assay::chain::golden {
+namespace assay::chain::history {
 namespace {
 
 namespace fs = std::filesystem;
@@ -195,4 +195,4 @@ Result<Golden> load_golden(const fs::path& path) {
   return read_golden(*text, path.string());
 }
 
-}  // namespace assay::chain::golden
+}  // namespace assay::chain::history

@@ -1,4 +1,4 @@
-#include "chain/golden/golden.h"
+#include "chain/history/golden.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 
 #include "base/json.h"
 
-namespace assay::chain::golden {
+namespace assay::chain::history {
 namespace {
 
 using nlohmann::json;
@@ -87,7 +87,7 @@ Result<Run> run_of(const json& object) {
 json json_of(const Run& run) {
   json metrics = json::object();
   for (const auto& [name, metric] : run.metrics) {
-    metrics[name] = {{"kind", golden::name(metric.kind)}, {"values", metric.values}};
+    metrics[name] = {{"kind", history::name(metric.kind)}, {"values", metric.values}};
   }
   json object{{"time", run.time},
               {"build", run.build},
@@ -158,4 +158,4 @@ std::string file_name_of(const Golden& golden) {
   return name;
 }
 
-}  // namespace assay::chain::golden
+}  // namespace assay::chain::history

@@ -1,4 +1,4 @@
-#include "chain/params/words.h"
+#include "chain/params/shell_words.h"
 
 #include <fmt/format.h>
 

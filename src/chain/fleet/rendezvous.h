@@ -4,7 +4,7 @@
 // together, beat, and say how they ended. One that never comes, dies or falls silent is known by
 // name within a limit, over the same network that the training uses.
 //
-// Protocol, version 1: lines of text over TCP. A peer says `assay-muster 1 TOKEN RANK`; rank 0
+// Protocol, version 1: lines of text over TCP. A peer says `assay-rendezvous 1 TOKEN RANK`; rank 0
 // answers `go` once all have come; both say `beat` every second, and at the end `end CODE SIGNAL
 // SYMPTOM` (SYMPTOM 1: the training complained of losing another machine).
 
@@ -24,7 +24,7 @@
 
 namespace assay::chain::fleet {
 
-struct MusterOptions {
+struct RendezvousOptions {
   std::vector<std::string> hosts;  // addresses by rank
   std::size_t rank = 0;
   int port = 6790;
@@ -57,9 +57,9 @@ class LineSocket {
   std::string partial_;
 };
 
-class Muster {
+class Rendezvous {
  public:
-  static Result<Muster> open(const MusterOptions& options);
+  static Result<Rendezvous> open(const RendezvousOptions& options);
 
   // Goes on gathering; true once all are here and `go` was given. Fails when the join limit is
   // over, naming who has not come.
@@ -95,7 +95,7 @@ class Muster {
     std::optional<NodeEnd> end;
   };
 
-  Muster() = default;
+  Rendezvous() = default;
   std::string who(std::size_t rank) const;
   Result<bool> try_to_gather();
   bool introduce(LineSocket& stranger);
@@ -110,7 +110,7 @@ class Muster {
     stage::Clock::time_point until;  // when its time to introduce itself is over
   };
 
-  MusterOptions options_;
+  RendezvousOptions options_;
   sockaddr_in first_{};  // where rank 0 listens
   Fd listener_;
   Fd connecting_;  // to rank 0, not yet established

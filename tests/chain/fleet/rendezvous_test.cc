@@ -1,6 +1,6 @@
 // How machines find together, and what they hear of each other.
 
-#include "chain/fleet/muster.h"
+#include "chain/fleet/rendezvous.h"
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -31,15 +31,15 @@ int free_port() {
 }
 
 // The second machine is slow to look: "go" and the first one's end are there at once.
-TEST(Muster, AnEndThatComesWithTheStartIsHeard) {
-  MusterOptions options;
+TEST(Rendezvous, AnEndThatComesWithTheStartIsHeard) {
+  RendezvousOptions options;
   options.hosts = {"127.0.0.1", "127.0.0.1"};
   options.port = free_port();
   options.token = "word";
-  auto first = Muster::open(options);
+  auto first = Rendezvous::open(options);
   ASSERT_TRUE(first) << first.error().message;
   options.rank = 1;
-  auto second = Muster::open(options);
+  auto second = Rendezvous::open(options);
   ASSERT_TRUE(second) << second.error().message;
   const auto began = second->gather();  // says hello
   ASSERT_TRUE(began) << began.error().message;
@@ -57,11 +57,11 @@ TEST(Muster, AnEndThatComesWithTheStartIsHeard) {
 
 // Two that share a port of this machine; the second one's secret may be another.
 struct Two {
-  explicit Two(MusterOptions options, const std::string& second_token) {
-    first = *Muster::open(options);
+  explicit Two(RendezvousOptions options, const std::string& second_token) {
+    first = *Rendezvous::open(options);
     options.rank = 1;
     options.token = second_token;
-    second = *Muster::open(options);
+    second = *Rendezvous::open(options);
   }
   // Whether both have started within some tries.
   bool meet() {
@@ -74,22 +74,22 @@ struct Two {
     }
     return false;
   }
-  std::optional<Muster> first;
-  std::optional<Muster> second;
+  std::optional<Rendezvous> first;
+  std::optional<Rendezvous> second;
 };
 
-MusterOptions two_here() {
-  MusterOptions options;
+RendezvousOptions two_here() {
+  RendezvousOptions options;
   options.hosts = {"127.0.0.1", "127.0.0.1"};
   options.port = free_port();
   options.token = "word";
   return options;
 }
 
-TEST(Muster, AnotherSecretIsRefused) { EXPECT_FALSE(Two(two_here(), "another").meet()); }
+TEST(Rendezvous, AnotherSecretIsRefused) { EXPECT_FALSE(Two(two_here(), "another").meet()); }
 
-TEST(Muster, ConnectionsThatSayNothingKeepNobodyOut) {
-  const MusterOptions options = two_here();
+TEST(Rendezvous, ConnectionsThatSayNothingKeepNobodyOut) {
+  const RendezvousOptions options = two_here();
   Two two(options, options.token);
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -105,10 +105,10 @@ TEST(Muster, ConnectionsThatSayNothingKeepNobodyOut) {
 }
 
 // Without a driver rank 0 leaves its secret in a file for our user alone, and takes it away.
-TEST(Muster, ASecretMayComeFromAFile) {
-  MusterOptions options = two_here();
+TEST(Rendezvous, ASecretMayComeFromAFile) {
+  RendezvousOptions options = two_here();
   options.token.clear();
-  std::string folder = std::filesystem::temp_directory_path() / "assay-muster-XXXXXX";
+  std::string folder = std::filesystem::temp_directory_path() / "assay-rendezvous-XXXXXX";
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
   options.token_file = std::filesystem::path(folder) / ".assay-fleet";
   std::ofstream(options.token_file) << "of an earlier run\n";

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "base/statistics.h"
-#include "chain/golden/golden.h"
+#include "chain/history/golden.h"
 
-namespace assay::chain::golden {
+namespace assay::chain::history {
 namespace {
 
 constexpr std::size_t kFirstNights = 8;  // whose median predictions are compared with
@@ -146,4 +146,4 @@ std::string line_of(const MetricJudgement& one, const Golden& golden) {
                      advice.empty() ? "" : "; ", advice);
 }
 
-}  // namespace assay::chain::golden
+}  // namespace assay::chain::history

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "base/result.h"
-#include "chain/golden/golden.h"
+#include "chain/history/golden.h"
 #include "chain/results/chain_store.h"
 
-namespace assay::chain::golden {
+namespace assay::chain::history {
 
 struct RecordOptions {
   Purpose purpose = Purpose::nightly;
@@ -27,4 +27,4 @@ Result<Golden> add_to(const std::filesystem::path& folder, Golden run);
 // Reads a golden file.
 Result<Golden> load_golden(const std::filesystem::path& path);
 
-}  // namespace assay::chain::golden
+}  // namespace assay::chain::history

@@ -1,4 +1,4 @@
-#include "chain/golden/judge.h"
+#include "chain/history/judge.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "base/statistics.h"
 
-namespace assay::chain::golden {
+namespace assay::chain::history {
 namespace {
 
 constexpr std::size_t kFewestNights = 8;  // for a tolerance of their own
@@ -312,4 +312,4 @@ Judgement judge(std::span<const Observation> history, const Rule& rule) {
   return fold.judgement();
 }
 
-}  // namespace assay::chain::golden
+}  // namespace assay::chain::history

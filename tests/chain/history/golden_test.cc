@@ -1,13 +1,13 @@
 // The file format, and series as metrics.
 
-#include "chain/golden/golden.h"
+#include "chain/history/golden.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace assay::chain::golden {
+namespace assay::chain::history {
 namespace {
 
 using ::testing::ElementsAre;
@@ -129,4 +129,4 @@ TEST(GoldenMetrics, AMetricThatIsNoLongerMeasuredIsMissing) {
 }
 
 }  // namespace
-}  // namespace assay::chain::golden
+}  // namespace assay::chain::history

@@ -1,4 +1,4 @@
-#include "chain/fleet/muster.h"
+#include "chain/fleet/rendezvous.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -116,33 +116,34 @@ bool LineSocket::receive(std::vector<std::string>& lines) {
   return false;
 }
 
-Result<Muster> Muster::open(const MusterOptions& options) {
-  Muster muster;
-  muster.options_ = options;
-  muster.opened_ = muster.next_try_ = muster.next_beat_ = stage::Clock::now();
+Result<Rendezvous> Rendezvous::open(const RendezvousOptions& options) {
+  Rendezvous rendezvous;
+  rendezvous.options_ = options;
+  rendezvous.opened_ = rendezvous.next_try_ = rendezvous.next_beat_ = stage::Clock::now();
   // A name server may take long, so it is asked once, before anything waits for this machine.
-  ASSAY_TRY(muster.first_, resolve(options.hosts.front(), options.port));
+  ASSAY_TRY(rendezvous.first_, resolve(options.hosts.front(), options.port));
   if (options.rank == 0) {
     if (options.token.empty()) {
-      ASSAY_TRY(muster.options_.token, new_secret());
-      ASSAY_CHECK(write_secret(options.token_file, muster.options_.token + "\n"));
+      ASSAY_TRY(rendezvous.options_.token, new_secret());
+      ASSAY_CHECK(write_secret(options.token_file, rendezvous.options_.token + "\n"));
     }
-    ASSAY_TRY(muster.listener_, listen_at(muster.first_, options.hosts.front(), options.port));
+    ASSAY_TRY(rendezvous.listener_,
+              listen_at(rendezvous.first_, options.hosts.front(), options.port));
     for (std::size_t rank = 1; rank < options.hosts.size(); ++rank) {
-      muster.peers_.emplace_back();
-      muster.peers_.back().rank = rank;
+      rendezvous.peers_.emplace_back();
+      rendezvous.peers_.back().rank = rank;
     }
   } else {
-    muster.peers_.emplace_back();
+    rendezvous.peers_.emplace_back();
   }
-  return muster;
+  return rendezvous;
 }
 
-std::string Muster::who(std::size_t rank) const {
+std::string Rendezvous::who(std::size_t rank) const {
   return fmt::format("node {} (rank {})", options_.hosts[rank], rank);
 }
 
-Result<bool> Muster::gather() {
+Result<bool> Rendezvous::gather() {
   auto all = try_to_gather();
   const bool over = !all || *all;
   std::error_code ignored;
@@ -150,7 +151,7 @@ Result<bool> Muster::gather() {
   return all;
 }
 
-Result<bool> Muster::try_to_gather() {
+Result<bool> Rendezvous::try_to_gather() {
   if (started_) return true;
   ASSAY_TRY(started_, options_.rank == 0 ? gather_as_first() : gather_as_peer());
   looked_ = stage::Clock::now();
@@ -170,7 +171,7 @@ Result<bool> Muster::try_to_gather() {
                 : ""));
 }
 
-Result<bool> Muster::gather_as_first() {
+Result<bool> Rendezvous::gather_as_first() {
   for (Stranger& stranger : strangers_) {
     if (introduce(stranger.socket)) stranger.socket.close();
   }
@@ -186,7 +187,7 @@ Result<bool> Muster::gather_as_first() {
 }
 
 // Accepts a bounded number, so that a flood of connections does not keep this loop busy.
-void Muster::take_strangers() {
+void Rendezvous::take_strangers() {
   for (std::size_t taken = 0; taken < kMostStrangers; ++taken) {
     Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd) return;
@@ -199,11 +200,11 @@ void Muster::take_strangers() {
 
 // Reads what a stranger says. True when it is no stranger any more: it became a peer, which owns
 // the connection then, or it has left or said something else.
-bool Muster::introduce(LineSocket& stranger) {
+bool Rendezvous::introduce(LineSocket& stranger) {
   std::vector<std::string> lines;
   const bool open = stranger.receive(lines);
   for (Peer& peer : peers_) {
-    const std::string hello = fmt::format("assay-muster 1 {} {}", options_.token, peer.rank);
+    const std::string hello = fmt::format("assay-rendezvous 1 {} {}", options_.token, peer.rank);
     if (lines.empty() || lines.front() != hello) continue;
     peer.socket = std::move(stranger);
     peer.here = true;
@@ -213,7 +214,7 @@ bool Muster::introduce(LineSocket& stranger) {
 }
 
 // Goes on connecting to rank 0, and says hello once that has worked.
-void Muster::connect() {
+void Rendezvous::connect() {
   const auto now = stage::Clock::now();
   if (!connecting_ && now >= next_try_) {
     next_try_ = in(kTryEvery);
@@ -233,10 +234,10 @@ void Muster::connect() {
   Peer& first = peers_.front();
   first.socket = LineSocket(std::move(fd));
   first.here =
-      first.socket.send(fmt::format("assay-muster 1 {} {}", options_.token, options_.rank));
+      first.socket.send(fmt::format("assay-rendezvous 1 {} {}", options_.token, options_.rank));
 }
 
-Result<bool> Muster::gather_as_peer() {
+Result<bool> Rendezvous::gather_as_peer() {
   Peer& first = peers_.front();
   if (!first.socket) connect();
   if (!first.socket) return false;
@@ -251,7 +252,7 @@ Result<bool> Muster::gather_as_peer() {
   return go != lines.end();
 }
 
-void Muster::add_to(std::vector<pollfd>& fds) const {
+void Rendezvous::add_to(std::vector<pollfd>& fds) const {
   if (!started_ && listener_) fds.push_back({listener_.get(), POLLIN, 0});
   if (connecting_) fds.push_back({connecting_.get(), POLLOUT, 0});
   for (const Stranger& stranger : strangers_) fds.push_back({stranger.socket.fd(), POLLIN, 0});
@@ -260,7 +261,7 @@ void Muster::add_to(std::vector<pollfd>& fds) const {
   }
 }
 
-void Muster::hear(Peer& peer, const std::string& line) {
+void Rendezvous::hear(Peer& peer, const std::string& line) {
   std::istringstream words(line);
   std::string word;
   words >> word;
@@ -269,7 +270,7 @@ void Muster::hear(Peer& peer, const std::string& line) {
   if (words >> end.status.code >> end.status.signal >> end.symptom) peer.end = end;
 }
 
-std::string Muster::watch() {
+std::string Rendezvous::watch() {
   const stage::Clock::time_point now = stage::Clock::now();
   const bool beat = now >= next_beat_;
   if (beat) next_beat_ = in(kBeatEvery);
@@ -301,19 +302,19 @@ std::string Muster::watch() {
   return {};
 }
 
-void Muster::announce(const NodeEnd& end) {
+void Rendezvous::announce(const NodeEnd& end) {
   for (Peer& peer : peers_) {
     peer.socket.send(
         fmt::format("end {} {} {}", end.status.code, end.status.signal, end.symptom ? 1 : 0));
   }
 }
 
-bool Muster::all_ended() const {
+bool Rendezvous::all_ended() const {
   return std::all_of(peers_.begin(), peers_.end(),
                      [](const Peer& peer) { return peer.end.has_value() || peer.lost; });
 }
 
-void Muster::part() {
+void Rendezvous::part() {
   for (const Peer& peer : peers_) {
     if (peer.socket) ::shutdown(peer.socket.fd(), SHUT_WR);
   }
@@ -332,7 +333,7 @@ void Muster::part() {
   }
 }
 
-std::string Muster::verdict(const NodeEnd& own) const {
+std::string Rendezvous::verdict(const NodeEnd& own) const {
   std::string worst;
   int worst_guilt = 0;
   const auto weigh = [&](int guilt, const std::string& text) {

@@ -1,13 +1,13 @@
 // The judge as a pure function: histories in, verdicts out.
 
-#include "chain/golden/judge.h"
+#include "chain/history/judge.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-namespace assay::chain::golden {
+namespace assay::chain::history {
 namespace {
 
 constexpr Rule kLossRule{0.05, 0.005, 0, Worse::either};
@@ -228,4 +228,4 @@ TEST(GoldenJudge, RunsOfTheOwnBuildAreNoBaseline) {
 }
 
 }  // namespace
-}  // namespace assay::chain::golden
+}  // namespace assay::chain::history

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "chain/golden/judge.h"
+#include "chain/history/judge.h"
 
-namespace assay::chain::golden {
+namespace assay::chain::history {
 
 enum class Kind { loss, speed, time, memory, prediction };
 std::string_view name(Kind kind);
@@ -64,4 +64,4 @@ std::string advice_on(const Judgement& judgement, const Golden& golden);
 // do.
 std::string line_of(const MetricJudgement& one, const Golden& golden);
 
-}  // namespace assay::chain::golden
+}  // namespace assay::chain::history
