@@ -11,7 +11,7 @@ from assay.call import STAGE_INDEX, Call, Functions
 from assay.dump import Dump
 from assay.frameworks import Framework
 from assay.handover import HandOver
-from assay.inputs import GIANT, LARGE_INPUT, is_large
+from assay.inputs import GIANT, LARGE_INPUT, is_large, only_itself
 from assay.operators import spelled
 from assay.orphans import Leaks
 from assay.regimes import USUAL, Skip, Tensors, skip_of, specs_in
@@ -82,18 +82,20 @@ class Lane:
             try:
                 functions = Functions(self.framework, job.lane.execution)
             except Stop as error:
-                self.native.reply(error.status, "build", str(error), [], [], False, (), [], [], 0)
+                self.native.reply(error.status, "build", str(error), [], [], False, (), [], [], 0, False)
                 return 0
             self.functions[job.lane.execution] = functions
         self.sanitizer.begin()
         first = self._once(job, functions, 1)
         again = [self._once(job, functions, run) for run in range(2, functions.execution.runs + 1)]
         if text := self.sanitizer.found():
-            first, again = (RAISED, SANITIZER, text, [], [], False, first[6], [], [], 0), []
+            first, again = (RAISED, SANITIZER, text, [], [], False, first[6], [], [], 0, False), []
         try:
             self.native.reply(*first, again)
         except Exception as error:  # a result that fits no reply, such as text that is not UTF-8
-            self.native.reply(RAISED, "copy", describe_error(error), [], [], False, first[6], [], [], 0)
+            self.native.reply(
+                RAISED, "copy", describe_error(error), [], [], False, first[6], [], [], 0, False
+            )
         return self.elements
 
     def _once(self, job: Job, functions: Functions, run: int) -> tuple[Any, ...]:
@@ -111,7 +113,7 @@ class Lane:
     def _attempt(self, job: Job, functions: Functions, run: int) -> tuple[Any, ...]:
         foreseen = self._foreseen(job)
         if isinstance(foreseen, Skip):
-            return SKIPPED, "build", foreseen.reason, [], [], False, NO_TIMES, [], [], 0
+            return SKIPPED, "build", foreseen.reason, [], [], False, NO_TIMES, [], [], 0, False
         call = self._timed_call(job, functions) if functions.execution.timed else self._call(job, functions)
         call.runs = foreseen
         status, phase, message = OK, "", ""
@@ -154,7 +156,8 @@ class Lane:
         times = call.times()
         took_kb = self.framework.peak_kb() if self.elements > LARGE else 0
         device_kb = needed_kb if status == OUT_OF_MEMORY else took_kb
-        return status, phase, message, *results, times, truth, call.overwritten, device_kb
+        alone = status == OK and only_itself(job, call.entry)
+        return status, phase, message, *results, times, truth, call.overwritten, device_kb, alone
 
     def _foreseen(self, job: Job) -> Skip | bool:
         """Whether the case runs under these values: what the arguments that it had under usual values tell.

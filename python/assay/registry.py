@@ -76,6 +76,7 @@ class Api:
     ignores: Mapping[str, str] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)  # other names by which rules ask for arguments
     own: bool = False  # a name of the reference's framework, which a test lane calls itself
+    unreferenced: bool = False  # its reference is itself, and it is no function of the framework's own
 
 
 class Registry(dict[str, Api]):

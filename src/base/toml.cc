@@ -157,6 +157,11 @@ Status TomlTable::read(std::string_view key, bool& value) {
   return {};
 }
 
+Status TomlTable::read(std::string_view key, std::optional<bool>& value) {
+  if (find(key) == nullptr) return {};
+  return read(key, value.emplace());
+}
+
 Status TomlTable::read(std::string_view key, std::int64_t& value) {
   const ConfigNode* const node = find(key);
   if (node == nullptr || (is_number(*node, value) && value >= 1)) return {};

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,7 @@ class TomlTable {
   // double accepts integers; an integer is at least 1.
   Status read(std::string_view key, bool& value);
   Status read(std::string_view key, std::int64_t& value);
+  Status read(std::string_view key, std::optional<bool>& value);
   Status read(std::string_view key, double& value);
   Status read(std::string_view key, std::string& value);
   Status read(std::string_view key, std::vector<std::string>& value);

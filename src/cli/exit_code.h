@@ -7,7 +7,7 @@ enum ExitCode : int {
   kSomeFailed = 1,     // a verdict failed; with a baseline: a fault is new or grew
   kUsage = 2,          // the command line, or a file that it names, is wrong
   kTrouble = 3,        // the engine or the machine failed
-  kNothingJudged = 4,  // no case got a verdict, or coverage was lost
+  kNothingJudged = 4,  // no case got a verdict, coverage was lost, or a case is self_only
   kAnotherBuild = 5,   // --log_dir has a run of another build of a framework
   kInterrupted = 130,
 };

@@ -15,6 +15,7 @@ namespace assay {
 namespace {
 
 constexpr std::array<std::string_view, 3> kFailOn{"new", "any", "none"};
+constexpr std::array<std::string_view, 1> kAllow{name(Outcome::self_only)};
 
 }  // namespace
 
@@ -29,11 +30,17 @@ void add_gate_options(CLI::App& app, GateOptions& options, const std::string& us
                   "grew), any, none (default: new with --against, else {})",
                   usual));
   app.add_flag("--strict", options.strict, "A flaky case counts as a failure");
+  app.add_option(
+      "--allow", options.allow,
+      "self_only: cases that were compared only with themselves do not keep the run from "
+      "passing");
 }
 
 Result<Gate> Gate::open(const GateOptions& options, const std::string& usual) {
   Gate gate;
   gate.strict_ = options.strict;
+  if (!options.allow.empty()) ASSAY_CHECK(check_choice("--allow", kAllow, options.allow));
+  gate.self_only_ = !options.allow.empty();
   gate.fail_on_ = options.fail_on;
   if (gate.fail_on_.empty()) gate.fail_on_ = options.against.empty() ? usual : "new";
   ASSAY_CHECK(check_choice("--fail-on", kFailOn, gate.fail_on_));
@@ -62,7 +69,8 @@ Result<std::optional<RunComparison>> Gate::compare(RunReader& run) const {
 
 RunVerdict Gate::verdict(const RunReport& report,
                          const std::optional<RunComparison>& comparison) const {
-  return verdict_of(report, comparison ? &*comparison : nullptr, fail_on_ == "any", strict_);
+  return verdict_of(report, comparison ? &*comparison : nullptr, fail_on_ == "any", strict_,
+                    self_only_);
 }
 
 int Gate::code(const RunVerdict& verdict) const {

@@ -18,6 +18,7 @@ struct GateOptions {
   std::string against;  // a run's folder, a database, a baseline file or `known`
   std::string fail_on;  // new, any, none; empty: new with --against, or else `usual`
   bool strict = false;
+  std::string allow;  // self_only, or empty
 };
 
 void add_gate_options(CLI::App& app, GateOptions& options, const std::string& usual);
@@ -38,6 +39,7 @@ class Gate {
  private:
   std::string fail_on_;
   bool strict_ = false;
+  bool self_only_ = false;
   std::optional<PastRun> past_;
   std::filesystem::path shipped_;  // folder of the shipped lists; empty: --against=known not given
 };

@@ -204,7 +204,6 @@ Result<LaneConfig> read_lane(const std::string& name, TomlTable& table, const Se
   ASSAY_CHECK(table.read("device", lane.device));
   lane.device = as_device(lane.device);
   ASSAY_CHECK(table.read("execution", lane.execution));
-  lane.reference_functions = framework == kTablesFramework;
   ASSAY_CHECK(table.read("reference_functions", lane.reference_functions));
   return lane;
 }
@@ -230,7 +229,6 @@ LaneConfig Settings::lane(const std::string& name, const std::string& python) co
   } else {
     const PlainLane plain = split_lane(name);
     lane.framework = framework(plain.framework, python);
-    lane.reference_functions = plain.framework == kTablesFramework;
     lane.device = plain.device;
     if (!plain.execution.empty()) lane.execution = plain.execution;
   }

@@ -162,6 +162,9 @@ Result<Outcomes> Runs::run(RunConfig config, const std::string& name,
   return found;
 }
 
+// A relation is between runs of one function.
+bool passes(Outcome outcome) { return outcome == Outcome::pass || outcome == Outcome::self_only; }
+
 bool only_gradient(const Ended& found) {
   return found.outcome == Outcome::mismatch && (found.mismatch & ~kGradient) == 0;
 }
@@ -173,10 +176,10 @@ Status Runs::compare(const Relation& relation, const std::vector<std::string>& c
   Outcomes left;
   for (const auto& [text, each] : found) {
     RelationCell& cell = table_.apis[std::string(api_of(text))][name];
-    const bool judged = info(each.outcome).failed || each.outcome == Outcome::pass;
+    const bool judged = info(each.outcome).failed || passes(each.outcome);
     if (!judged) {
       ++cell.skipped;
-    } else if (each.outcome == Outcome::pass) {
+    } else if (passes(each.outcome)) {
       cell.add(agrees, relation.backward ? agrees : Held::nothing, text);
     } else if (relation.tolerance > 0 || relation.test.empty()) {
       cell.add(only_gradient(each) ? agrees : Held::no, Held::no, text);
@@ -207,12 +210,12 @@ Status Runs::within_rounding(const Relation& relation, const Outcomes& left) {
     RelationCell& cell = table_.apis[std::string(api_of(text))][name];
     const auto eager = plain.find(text);
     const bool told = eager == plain.end() || !info(eager->second.outcome).failed;
-    if (!told || (!info(each.outcome).failed && each.outcome != Outcome::pass)) {
+    if (!told || (!info(each.outcome).failed && !passes(each.outcome))) {
       ++cell.skipped;
       continue;
     }
     const Held result = only_gradient(left.at(text)) ? Held::bits : Held::rounding;
-    const bool passed = each.outcome == Outcome::pass;
+    const bool passed = passes(each.outcome);
     const Held gradient = passed ? Held::rounding : Held::no;
     cell.add(passed || only_gradient(each) ? result : Held::no,
              relation.backward ? gradient : Held::nothing, text);

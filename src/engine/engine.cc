@@ -185,8 +185,26 @@ std::string_view instead_of_paddle(const Lanes& lanes, std::size_t server) {
   return only_test_lane ? "; --test-lane=torch tests PyTorch instead" : "";
 }
 
+std::string build_of_goldens(const GoldensConfig& goldens) {
+  return fact_of(goldens, fact_of(goldens, kReferenceLane) + std::string(kBuildSuffix));
+}
+
+// Tells the test lane whether the reference lane would get the same results from the same function.
+void note_twin(const RunConfig& config, const std::vector<ServerInfo>& infos, Lanes& lanes) {
+  if (lanes.specs.size() < 2 || !lanes.server_of[0]) return;
+  const wire::LaneSpecT& other = lanes.specs[1];
+  const std::string build =
+      lanes.server_of[1] ? infos[*lanes.server_of[1]].build : build_of_goldens(*config.goldens);
+  const std::string device =
+      lanes.server_of[1] ? other.device : fact_of(*config.goldens, "reference.device");
+  wire::LaneSpecT& test = lanes.specs[0];
+  test.twin = infos[*lanes.server_of[0]].build == build && test.framework == other.framework &&
+              kind_of(test.device) == kind_of(device) && test.execution == other.execution;
+}
+
 // Waits for the imports, finds the device of each lane, and reports what a build cannot do.
-Result<std::vector<ServerInfo>> wait_for_lanes(Lanes& lanes, const RunObserver& observer) {
+Result<std::vector<ServerInfo>> wait_for_lanes(const RunConfig& config, Lanes& lanes,
+                                               const RunObserver& observer) {
   std::vector<ServerInfo> infos;
   for (ForkServer& server : lanes.servers) {
     auto info = server.wait_ready(kImportLimit);
@@ -214,6 +232,7 @@ Result<std::vector<ServerInfo>> wait_for_lanes(Lanes& lanes, const RunObserver& 
       if (used && observer.note) observer.note(fmt::format("{}: {}", lanes.specs[i].label, note));
     }
   }
+  note_twin(config, infos, lanes);
   return infos;
 }
 
@@ -406,15 +425,15 @@ Result<RunSummary> run_engine(const RunConfig& config, Store& store, const RunOb
   ASSAY_TRY(std::vector<SpawnedSlot> ahead, slots_ahead(config, lanes, plan.totals.planned));
 
   RunSummary summary;
-  ASSAY_TRY(summary.frameworks, wait_for_lanes(lanes, observer));
+  ASSAY_TRY(summary.frameworks, wait_for_lanes(config, lanes, observer));
   for (std::size_t i = 0; i < lanes.servers.size(); ++i) {
     const std::string key = lanes.labels[i] + std::string(kBuildSuffix);
     properties[key] = summary.frameworks[i].build;
     if (config.rerun) ASSAY_CHECK(store.set_property(key, properties[key]));
   }
   if (config.goldens) {  // of the last lane
-    properties[lanes.specs.back().label + std::string(kBuildSuffix)] = fact_of(
-        *config.goldens, fact_of(*config.goldens, kReferenceLane) + std::string(kBuildSuffix));
+    properties[lanes.specs.back().label + std::string(kBuildSuffix)] =
+        build_of_goldens(*config.goldens);
   }
   // The other properties have been checked.
   if (const Status same = check_properties(config, properties, store); !same) {

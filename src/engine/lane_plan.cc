@@ -73,11 +73,9 @@ void tell_apart(std::vector<PlannedLane>& lanes) {
   for (std::size_t i = 0; i < lanes.size(); ++i) lanes[i].spec.label = std::move(labels[i]);
 }
 
-std::string kind_of(std::string_view device) {
-  return std::string(device.substr(0, device.find(':')));
-}
-
 }  // namespace
+
+std::string_view kind_of(std::string_view device) { return device.substr(0, device.find(':')); }
 
 std::vector<PlannedLane> plan_lanes(const RunConfig& config) {
   std::vector<PlannedLane> lanes;
@@ -94,7 +92,10 @@ std::vector<PlannedLane> plan_lanes(const RunConfig& config) {
     planned.spec.label = chosen.label.empty() ? chosen.framework.name : chosen.label;
     planned.spec.framework = chosen.framework.name;
     planned.spec.device = device_of(lane, chosen);
-    planned.spec.reference_functions = chosen.reference_functions;
+    const bool refers =
+        lane.role == wire::Role::reference || lane.framework == wire::Role::reference;
+    planned.spec.reference_functions =
+        chosen.reference_functions.value_or(refers && chosen.framework.name == kTablesFramework);
     planned.spec.execution = joined({config.amp ? "amp" : "", chosen.execution, lane.execution});
     planned.spec.dump_dir = config.dump_dir;
     std::error_code error;
@@ -169,7 +170,7 @@ Status place_lane(const ServerInfo& info, wire::LaneSpecT& spec) {
     spec.device = *other + ":0";
     return {};
   }
-  const std::string kind = kind_of(spec.device);
+  const std::string_view kind = kind_of(spec.device);
   if (std::find(info.devices.begin(), info.devices.end(), kind) != info.devices.end()) return {};
   if (kind != kAnyGpu) return refuse(fmt::format("device {}", kind));
   return refuse(spec.role == wire::Role::test

@@ -36,6 +36,9 @@ std::string compared_on(const RunConfig& config, const std::vector<wire::LaneSpe
 // hardly any memory of the host.
 MemoryBudget memory_budget(const RunConfig& config, const std::vector<wire::LaneSpecT>& lanes);
 
+// "gpu" of "gpu:2".
+std::string_view kind_of(std::string_view device);
+
 // Fails if an execution of the lane does not exist.
 Status check_execution(const ServerInfo& info, const wire::LaneSpecT& spec);
 

@@ -53,7 +53,9 @@ struct LaneConfig {
   std::string label;   // its name in logs and records; empty: the framework's
   std::string device;  // "cpu", "gpu:0", kAnyGpu; empty: the CPU, unless the run uses GPUs
   std::string execution = "eager";  // the mode's own execution goes inside
-  bool reference_functions = false;
+  // Whether it calls the tables' reference functions. By default a reference lane of their
+  // framework does.
+  std::optional<bool> reference_functions = {};
 };
 
 // Results that stand for the reference lane (src/goldens).

@@ -35,6 +35,7 @@ struct ReplyParts {
   std::span<const Filling> inputs;
   MemoryWatch::Growth growth;
   bool left_running = false;
+  bool self_only = false;
   std::uint64_t device_kb = 0;
   std::span<const ReplyParts> again;  // further runs of the case
 };

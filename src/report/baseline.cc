@@ -166,9 +166,7 @@ bool read_case(std::string_view line, PastRun& past) {
   Coverage& coverage = past.coverage[{traits.api, traits.dtype}];
   ++coverage.cases;
   coverage.rejected += *outcome == Outcome::rejected ? 1 : 0;
-  const bool judged = *outcome != Outcome::unsupported && *outcome != Outcome::skip &&
-                      *outcome != Outcome::no_kernel;
-  coverage.not_judged += judged ? 0 : 1;
+  coverage.not_judged += is_untested(*outcome) ? 1 : 0;
   return true;
 }
 

@@ -17,11 +17,6 @@
 namespace assay {
 namespace {
 
-bool is_skipped(Outcome outcome) {
-  return outcome == Outcome::unsupported || outcome == Outcome::skip ||
-         outcome == Outcome::no_kernel || outcome == Outcome::no_golden;
-}
-
 bool is_flaky(const Verdict& verdict) {
   return (verdict.flags & kFlaky) != 0 && !info(verdict.outcome).failed;
 }
@@ -136,7 +131,7 @@ class JunitWriter {
     if (counts_as_failure(verdict, options_.strict)) {
       return options_.comparison != nullptr ? Kind::known : Kind::fails;
     }
-    if (is_skipped(verdict.outcome)) return Kind::skipped;
+    if (is_untested(verdict.outcome)) return Kind::skipped;
     return is_flaky(verdict) ? Kind::flaky : Kind::passes;
   }
 

@@ -11,11 +11,6 @@ namespace {
 
 constexpr std::size_t kMostOfLine = 60;
 
-bool is_tested(Outcome outcome) {
-  return outcome != Outcome::unsupported && outcome != Outcome::skip &&
-         outcome != Outcome::no_kernel && outcome != Outcome::no_golden;
-}
-
 // Stages of kStages.
 constexpr std::size_t kTestForward = 1;
 constexpr std::size_t kTestBackward = 2;
@@ -23,7 +18,7 @@ constexpr std::size_t kTestBackward = 2;
 void count(const TallyKey& key, const TallySums& sums, RunFaults& run) {
   Coverage& coverage = run.coverage[{key.traits.api, key.traits.dtype}];
   coverage.cases += sums.cases;
-  if (!is_tested(key.outcome)) {
+  if (is_untested(key.outcome)) {
     coverage.not_judged += sums.cases;
     return;
   }

@@ -18,8 +18,8 @@ bool has_verdict(const OutcomeInfo& outcome) {
   return outcome.definite && outcome.outcome != Outcome::no_kernel;
 }
 
-std::uint64_t judged_cases(const RunReport& report) {
-  std::uint64_t judged = 0;
+std::uint64_t judged_cases(const RunReport& report, bool self_only) {
+  std::uint64_t judged = self_only ? cases_of(report, Outcome::self_only) : 0;
   for (const OutcomeInfo& outcome : kOutcomes) {
     if (has_verdict(outcome)) judged += cases_of(report, outcome.outcome);
   }
@@ -94,7 +94,7 @@ std::string RunVerdict::line(const Terminal& terminal) const {
 }
 
 RunVerdict verdict_of(const RunReport& report, const RunComparison* comparison, bool any_failure,
-                      bool strict) {
+                      bool strict, bool self_only) {
   RunVerdict verdict = comparison == nullptr || any_failure ? by_failures(report, strict)
                                                             : by_comparison(*comparison);
   if (verdict.kind == RunVerdict::Kind::passes && comparison != nullptr &&
@@ -102,11 +102,17 @@ RunVerdict verdict_of(const RunReport& report, const RunComparison* comparison, 
     verdict = by_comparison(*comparison);
     verdict.kind = RunVerdict::Kind::not_judged;
   }
-  if (verdict.kind == RunVerdict::Kind::passes && judged_cases(report) == 0 && report.cases > 0) {
+  if (verdict.kind == RunVerdict::Kind::passes && judged_cases(report, self_only) == 0 &&
+      report.cases > 0) {
     verdict.kind = RunVerdict::Kind::not_judged;
     verdict.reason = fmt::format(
         "no case got a verdict: {}",
         list_outcomes(report, [](const OutcomeInfo& each) { return !has_verdict(each); }));
+  }
+  if (const std::uint64_t alone = cases_of(report, Outcome::self_only); alone > 0 && !self_only) {
+    if (verdict.kind == RunVerdict::Kind::passes) verdict.kind = RunVerdict::Kind::not_judged;
+    verdict.reason += fmt::format("; {} compared only with {} (--allow=self_only accepts this)",
+                                  count_of(alone, "case"), alone == 1 ? "itself" : "themselves");
   }
   if (report.unfinished > 0) {
     if (verdict.kind == RunVerdict::Kind::passes) verdict.kind = RunVerdict::Kind::not_judged;

@@ -20,8 +20,9 @@ struct RunVerdict {
 };
 
 // By what is worse in `comparison`; without a comparison, or with `any_failure`, by every failure.
-// `strict`: a flaky case counts as a failure.
+// `strict`: a flaky case counts as a failure. A run with cases that were compared only with
+// themselves does not pass, unless `self_only` is true.
 RunVerdict verdict_of(const RunReport& report, const RunComparison* comparison, bool any_failure,
-                      bool strict);
+                      bool strict, bool self_only = false);
 
 }  // namespace assay

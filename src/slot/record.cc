@@ -95,7 +95,7 @@ Offset<wire::LaneRecord> lane_record(FlatBufferBuilder& builder, const LaneRun& 
   return wire::CreateLaneRecord(builder, name_offset, reply.status(), phase, error, inputs, times,
                                 0, reply.resident_kb(), reply.grown_kb(), false, run.role,
                                 overwritten, run.no_gradients, timings, reply.left_running(),
-                                goldens, reply.device_kb());
+                                goldens, reply.device_kb(), reply.self_only());
 }
 
 Offset<Timings> copy_timings(FlatBufferBuilder& builder, std::span<const TimeSeries> all) {

@@ -30,6 +30,7 @@ enum class Outcome : std::uint8_t {
   fast,             // the test lane takes less time than the reference lane
   same,             // both lanes take the same time, within the margin
   unsure,           // the timings vary too much to decide
+  self_only,        // the results agree, but only with those of the same function
   pass,             // the results agree
 };
 
@@ -42,7 +43,7 @@ struct OutcomeInfo {
   std::string_view meaning;  // for users
 };
 
-inline constexpr std::array<OutcomeInfo, 19> kOutcomes{{
+inline constexpr std::array<OutcomeInfo, 20> kOutcomes{{
     {Outcome::invalid, "invalid", true, false, "api_config_invalid.txt",
      "the line is not a case that can be run"},
     {Outcome::unsupported, "unsupported", false, false, "api_config_paddle_to_torch_failed.txt",
@@ -74,6 +75,8 @@ inline constexpr std::array<OutcomeInfo, 19> kOutcomes{{
     {Outcome::same, "same", false, true, "api_config_same.txt", "both take the same time"},
     {Outcome::unsure, "unsure", false, false, "api_config_unsure.txt",
      "the timings vary too much to decide"},
+    {Outcome::self_only, "self_only", false, false, "api_config_self_only.txt",
+     "compared only with itself: it has no reference"},
     {Outcome::pass, "pass", false, true, "api_config_pass.txt", "the results agree"},
 }};
 
@@ -81,6 +84,13 @@ constexpr const OutcomeInfo& info(Outcome outcome) {
   return kOutcomes[static_cast<std::size_t>(outcome)];
 }
 constexpr std::string_view name(Outcome outcome) { return info(outcome).name; }
+
+// Whether the case has no verdict, for another reason than varying timings.
+constexpr bool is_untested(Outcome outcome) {
+  const OutcomeInfo& entry = info(outcome);
+  return outcome == Outcome::no_kernel ||
+         (!entry.failed && !entry.definite && outcome != Outcome::unsure);
+}
 
 // The outcome with this name, also by the names of engineV2 and V4; nullopt if there is
 // none.

@@ -96,7 +96,7 @@ def test_without_a_channel_there_is_nothing_to_serve():
         lambda: native.hand_over(0, 0, 0),
         lambda: native.lend(0, 0, 0),
         lambda: native.enter(0),
-        lambda: native.reply(0, "", "", [], [], False, (), [], [], 0),
+        lambda: native.reply(0, "", "", [], [], False, (), [], [], 0, False),
     ):
         with pytest.raises(RuntimeError, match="no channel is open"):
             call()

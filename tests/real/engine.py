@@ -25,7 +25,7 @@ def run(folder, corpus, *flags):
     assert [line for log in logs_of_lanes for line in log.splitlines() if "assay: BUG" in line] == []
     names = ("invalid", "pass", "no_kernel", "rejected", "unsupported", "mismatch", "crash", "timeout", "oom")
     found = {}
-    for outcome in (*names, "test_error", "reference_error"):
+    for outcome in (*names, "test_error", "reference_error", "self_only"):
         listed = subprocess.check_output([ASSAY, "report", logs, "--list", outcome], text=True)
         found |= dict.fromkeys(listed.splitlines(), outcome)
     return found

@@ -116,6 +116,7 @@ def exit_code(python, script):
 LANES = """version = 1
 [lanes.new]
 framework = "torch"
+reference_functions = true
 environment = ["SPECIAL=1"]
 modules = ["colorsys"]
 [lanes.old]

@@ -30,6 +30,7 @@ framework = "numpy"
 python = "{0}/torch/bin/python"
 [lanes.mixed]
 framework = "torch"
+reference_functions = true
 python = "{0}/torch/bin/python"
 execution = "amp"
 """

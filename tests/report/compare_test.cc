@@ -562,5 +562,20 @@ TEST(CompareJunit, AFlakyCaseIsSeen) {
   EXPECT_THAT(strict, HasSubstr("<failure type=\"flaky\" message=\"first mismatch\">"));
 }
 
+TEST(Verdict, CasesComparedOnlyWithThemselvesPassWhereTheUserSaysSo) {
+  using Kind = RunVerdict::Kind;
+  const auto run = run_of({{"torch.abs(1)", came_to(Outcome::pass)},
+                           {"torch.ops.mine.f(1)", came_to(Outcome::self_only)}});
+  const RunReport report = StoredRun::must(load_report(run->store()));
+  const RunVerdict verdict = verdict_of(report, nullptr, false, false);
+  EXPECT_EQ(verdict.kind, Kind::not_judged);
+  EXPECT_THAT(verdict.reason, HasSubstr("1 case compared only with itself"));
+  EXPECT_EQ(verdict_of(report, nullptr, false, false, true).kind, Kind::passes);
+  const auto alone = run_of({{"torch.ops.mine.f(1)", came_to(Outcome::self_only)}});
+  const RunReport of_one = StoredRun::must(load_report(alone->store()));
+  EXPECT_EQ(verdict_of(of_one, nullptr, false, false).kind, Kind::not_judged);
+  EXPECT_EQ(verdict_of(of_one, nullptr, false, false, true).kind, Kind::passes);
+}
+
 }  // namespace
 }  // namespace assay

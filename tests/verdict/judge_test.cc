@@ -369,6 +369,17 @@ TEST(Judge, ALeakIsAFlagBesideAnyOutcome) {
   EXPECT_EQ(describe_flags(kLeftRunning | kWeak), "left processes, weak");
 }
 
+TEST(Judge, AComparisonWithItselfIsNoPassAndHidesNoFault) {
+  RecordParts parts = with_output(floats({1}, {1}));
+  EXPECT_EQ(judged(parts).outcome, Outcome::pass);
+  parts.test.self_only = true;
+  EXPECT_EQ(judged(parts).outcome, Outcome::self_only);
+  EXPECT_THAT(judged(parts).message, HasSubstr("compared only with itself"));
+  parts = with_output(floats({1}, {2}));
+  parts.test.self_only = true;
+  EXPECT_EQ(judged(parts).outcome, Outcome::mismatch);
+}
+
 // Two frameworks run a case twice each: bits must be equal within a framework, results across.
 Verdict judged_stable(const std::vector<float>& test_again, const std::vector<float>& reference) {
   const std::vector<float> first{1.0F, 2.0F};

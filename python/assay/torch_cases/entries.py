@@ -15,7 +15,7 @@ from assay.registry import REGISTRY, Api, changes_input
 from assay.torch_cases import modules
 from assay.torch_cases.bounds import TABLE
 from assay.torch_cases.likes import FAMILIES, LIKES, SYNONYMS
-from assay.torch_cases.names import OPERATORS, function_of, parameters_of
+from assay.torch_cases.names import OPERATORS, function_of, is_added, parameters_of
 from assay.torch_cases.oracle import Drawn, Oracle
 from assay.torch_cases.second import opinion_on
 from assay.wire import Stop
@@ -95,7 +95,10 @@ def _made(api: str) -> Api | None:
         if law
         else Oracle(torch, function, stem, parameters, options.get("updates"), opinion_on(api, parameters))
     )
-    return Api(api, call, parameters, changes=parameters[0] if in_place else "", own=True, **options)
+    changes = parameters[0] if in_place else ""
+    return Api(
+        api, call, parameters, changes=changes, own=True, unreferenced=is_added(api) and not law, **options
+    )
 
 
 def _options_of(like: Api, parameters: tuple[str, ...]) -> dict[str, Any]:

@@ -28,6 +28,12 @@ CREATES = frozenset(
     "general_cosine general_hamming hamming hann kaiser nuttall full_like multi_head_attention_forward to "
     "type item tolist result_type can_cast promote_types stride size as_tensor broadcast_shapes".split()
 )
+# Namespaces of PyTorch's own operators.
+_OWN = frozenset(
+    "aten prims prim quantized _quantized quantization quantized_decomposed mkldnn mkldnn_prepacked mkl "
+    "onednn sparse inductor inductor_prims _inductor_test rngprims debugprims c10d _c10d_functional "
+    "_c10d_functional_autograd symm_mem static_runtime _native _dtensor export higher_order profiler".split()
+)
 # Functions of sparse tensors: the layout of each parameter is in assay.torch_cases.tables.
 SPARSE = frozenset(f"torch.sparse.{stem}" for stem in ("mm", "addmm", "softmax", "log_softmax", "sum"))
 # Methods with tensors that change the lane, read or write files, share memory, or hand out raw memory.
@@ -77,6 +83,11 @@ def _operator(torch: Any, api: str) -> Callable[..., Any]:
     if forbidden or not any(map(_has_tensors, _schemas(found))):
         refuse(f"{api} is not a function of tensors")
     return found
+
+
+def is_added(api: str) -> bool:
+    """Whether the name is that of an operator that is not PyTorch's own."""
+    return api.startswith(OPERATORS + ".") and api.split(".")[2] not in _OWN
 
 
 def _schemas(operator: Any) -> list[Any]:

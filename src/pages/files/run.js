@@ -5,7 +5,7 @@ import { Table, listed, plainTable } from './table.js';
 import { bars, heat, histogram, lines, ratios } from './charts.js';
 
 const EVERY_MS = 2000, FIRST_MS = 150;  // between looks at a run; until there is something to show
-const GOOD = ['pass', 'rejected', 'same', 'fast'], WITHOUT = ['unsupported', 'no_golden', 'skip', 'no_kernel', 'unsure'];
+const GOOD = ['pass', 'rejected', 'same', 'fast'], WITHOUT = ['unsupported', 'no_golden', 'skip', 'no_kernel', 'unsure', 'self_only'];
 const HEAT_ROWS = 40;
 let run = null, parts = [], begun = null;
 

@@ -1,0 +1,139 @@
+"""A case that was compared only with itself does not count as a pass."""
+
+import json
+import subprocess
+
+import pytest
+from engine import ASSAY, ROOT
+
+# Operators of a library of one's own: a wrong gelu, a mean that is rounded to half, half a gradient.
+OPERATORS = """
+import torch
+
+@torch.library.custom_op("mylib::wrong_gelu", mutates_args=())
+def wrong_gelu(x: torch.Tensor) -> torch.Tensor:
+    return x * torch.sigmoid(1.9 * x)
+
+@torch.library.custom_op("mylib::bad_mean", mutates_args=())
+def bad_mean(x: torch.Tensor) -> torch.Tensor:
+    return x.mean(-1).half().to(x.dtype)
+
+@torch.library.custom_op("mylib::bad_grad", mutates_args=())
+def bad_grad(x: torch.Tensor) -> torch.Tensor:
+    return x * x
+
+bad_grad.register_autograd(lambda ctx, grad: grad * ctx.x, setup_context=lambda ctx, inputs, output: setattr(
+    ctx, "x", inputs[0]))
+"""
+REFERENCE = """
+from assay.reference import torch
+from assay.registry import api
+
+@api("torch.ops.mylib.wrong_gelu", grad=False)
+def wrong_gelu(x):
+    return x * torch.sigmoid(1.702 * x)
+
+@api("torch.ops.mylib.bad_mean", grad=False)
+def bad_mean(x):
+    return x.mean(-1)
+
+@api("torch.ops.mylib.bad_grad")
+def bad_grad(x):
+    return x * x
+"""
+OWN = [
+    f'torch.ops.mylib.{name}(Tensor([6, 50], "float32"))' for name in ("wrong_gelu", "bad_mean", "bad_grad")
+]
+PYTORCH = [
+    'torch.nn.functional.gelu(Tensor([40], "float32"))',
+    'torch.ops.aten.gelu(Tensor([40], "float32"))',
+]
+PADDLE = 'paddle.nn.functional.relu(Tensor([8, 16], "float32"))'
+
+
+@pytest.fixture(name="api")
+def fixture_api(tmp_path):
+    """A function that runs cases with PyTorch and these flags, and returns (exit code, output)."""
+    if not ASSAY.exists() or not (ROOT / ".venv" / "torch").exists():
+        pytest.skip("PyTorch or assay is not there: make build")
+    (tmp_path / "mylib.py").write_text(OPERATORS)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "mylib.py").write_text(REFERENCE)
+    settings = f'modules = ["mylib"]\nenvironment = ["PYTHONPATH={tmp_path}"]\n'
+    (tmp_path / "assay.toml").write_text("version = 1\n[frameworks.torch]\n" + settings)
+
+    def api(cases, *flags):
+        (tmp_path / "cases.txt").write_text("\n".join(cases) + "\n")
+        command = [ASSAY, "api", "--api_config_file=cases.txt", "--log_dir=run", *flags]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    return api
+
+
+def report(folder, *flags):
+    """What `assay report` prints of the run."""
+    return subprocess.check_output([ASSAY, "report", folder / "run", *flags], text=True)
+
+
+def listed(folder, outcome):
+    return set(report(folder, "--list", outcome).splitlines())
+
+
+def test_an_operator_of_ones_own_does_not_pass_against_itself(api, tmp_path):
+    code, output = api(OWN + PYTORCH)
+    assert code == 4, output
+    assert "not judged" in output and "3 cases compared only with themselves (--allow=self_only" in output
+    assert listed(tmp_path, "self_only") == set(OWN)
+    assert listed(tmp_path, "pass") == set(PYTORCH)
+
+
+def test_each_report_counts_it(api, tmp_path):
+    api(OWN)
+    assert "self_only" in report(tmp_path)
+    assert json.loads(report(tmp_path, "--json"))["outcomes"]["self_only"] == 3
+    assert "self_only" in report(tmp_path, "--format=markdown")
+    for flag in ("--junit", "--html"):
+        file = tmp_path / flag[2:]
+        report(tmp_path, f"{flag}={file}")
+        assert "self_only" in file.read_text(), flag
+
+
+def test_a_gate_accepts_it_where_the_user_says_so(api):
+    assert api(OWN[:1], "--allow=self_only")[0] == 0
+    code, output = api(OWN[:1], "--rerun", "--allow=weak")
+    assert code == 2 and "--allow" in output
+
+
+def test_with_a_reference_the_faults_show(api, tmp_path):
+    code, output = api(OWN, "--apis=own")
+    assert code == 1, output
+    assert listed(tmp_path, "mismatch") == set(OWN)
+
+
+def test_with_a_tolerance_pytorch_too_is_compared_only_with_itself(api, tmp_path):
+    assert api(PYTORCH[:1], "--atol=0.001")[0] == 4
+    assert listed(tmp_path, "self_only") == set(PYTORCH[:1])
+
+
+def test_another_execution_is_a_reference(api, tmp_path):
+    code, output = api(OWN[:1], "--test-lane=torch:threads=2")
+    assert code == 0, output
+    assert listed(tmp_path, "pass") == set(OWN[:1])
+
+
+def test_goldens_of_the_same_build_are_no_reference(api, tmp_path):
+    cases = OWN[:1] + PYTORCH[:1]
+    (tmp_path / "all.txt").write_text("\n".join(cases) + "\n")
+    command = [ASSAY, "record", "--api_config_file=all.txt", "--log_dir=gold"]
+    subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    code, output = api(cases, "--reference-lane=gold:gold")
+    assert code == 4, output
+    assert listed(tmp_path, "self_only") == set(OWN[:1])
+    assert listed(tmp_path, "pass") == set(PYTORCH[:1])
+
+
+def test_pytorch_does_not_judge_a_function_of_paddle_by_itself(api, tmp_path):
+    code, output = api([PADDLE], "--test-lane=torch")
+    assert code == 4, output
+    assert listed(tmp_path, "unsupported") == {PADDLE}
