@@ -219,6 +219,10 @@ known("digamma digamma_", traits={"near_one": 5.0, "terms": 4.0})
 known("polygamma polygamma_", traits={"near_one": 6.0})
 # A gradient adds up where windows overlap, and terms cancel.
 known("as_strided as_strided_copy unfold unfold_copy", traits={"near_one_back": 0.25})
+known(
+    "as_strided as_strided_ as_strided_copy as_strided_scatter native_group_norm",
+    undefined={"layout": "the operator is defined by the memory of its input"},
+)
 # A slope is a difference of reciprocals and a logarithm, or a quotient of small numbers.
 known("lgamma lgamma_ mvlgamma mvlgamma_", traits={"near_one_back": 2.0})
 known("log_ndtr", traits={"near_one_back": 6.0})
