@@ -305,8 +305,8 @@ def refers(job: Job, entry: Api | None) -> bool:
 
 
 def only_itself(job: Job, entry: Api | None) -> bool:
-    """Whether the reference lane computes nothing but what this test lane does. PyTorch's float64 is the truth
-    of its own functions; nobody vouches for that of an operator that somebody has added."""
+    """Whether the reference lane computes nothing but what this test lane does. PyTorch's float64 is the
+    truth of its own functions; nobody vouches for that of an operator that somebody has added."""
     return job.lane.twin and not (entry is not None and entry.own and not entry.unreferenced)
 
 
