@@ -461,6 +461,11 @@ Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::st
     config.reference =
         settings.lane(options.reference_lane, python_of(options, options.reference_lane));
   }
+  // Two lanes of PyTorch compare the tables' functions; one lane has nothing to compare them with.
+  if (options.reference_lane != ApiOptions().reference_lane &&
+      config.test.framework.name == kTablesFramework && !config.test.reference_functions) {
+    config.test.reference_functions = true;
+  }
   ASSAY_CHECK(choose_apis(options, settings, config));
   if (options.keep_frameworks) {
     ASSAY_TRY(const auto keep, seconds_to_keep(*options.keep_frameworks, "--keep_frameworks"));

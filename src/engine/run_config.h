@@ -54,7 +54,7 @@ struct LaneConfig {
   std::string device;  // "cpu", "gpu:0", kAnyGpu; empty: the CPU, unless the run uses GPUs
   std::string execution = "eager";  // the mode's own execution goes inside
   // Whether it calls the tables' reference functions. By default a reference lane of their
-  // framework does.
+  // framework does, and a test lane of it that has another reference lane than plain `torch`.
   std::optional<bool> reference_functions = {};
 };
 

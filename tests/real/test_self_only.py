@@ -138,3 +138,9 @@ def test_pytorch_does_not_judge_a_function_of_paddle_by_itself(api, tmp_path):
     code, output = api([PADDLE], "--test-lane=torch")
     assert code == 4, output
     assert listed(tmp_path, "unsupported") == {PADDLE}
+
+
+def test_two_lanes_of_pytorch_compare_the_references_of_paddle(api, tmp_path):
+    code, output = api([PADDLE], "--test-lane=torch", "--reference-lane=torch:threads=2")
+    assert code == 0, output
+    assert listed(tmp_path, "pass") == {PADDLE}
