@@ -119,9 +119,7 @@ void Core::record_too_large(const wire::JobT& claimed, std::uint64_t needed) {
   verdict.message = fmt::format("the inputs need {:.1f} GiB, and the GPU has {:.1f} GiB",
                                 static_cast<double>(needed) / kGiB,
                                 static_cast<double>(config_.most_bytes) / kGiB);
-  recorded_since_claim_ = true;
-  act(RecordVerdict{claimed, std::move(verdict), {}});
-  if (config_.exit_on_error) stop(StopReason::stopped_on_error);
+  record({claimed, std::move(verdict)});
 }
 
 void Core::claimed(Supply supply) {
@@ -232,21 +230,22 @@ std::vector<RunningCase> Core::running() const {
 
 void Core::slot_spoke(std::size_t slot) { slots_[slot].spoke_ms = clock_ms_; }
 
-void Core::slot_answered(std::size_t slot, std::span<const Answer> answers) {
+void Core::slot_answered(std::size_t slot, std::vector<Judged> answers) {
   if (finished_) return;
   slot_spoke(slot);
-  for (const Answer& answer : answers) take(slot, answer);
+  for (Judged& judged : answers) take(slot, std::move(judged));
   go_on();
 }
 
 // Ignores an answer for a case that the slot does not hold, such as a second or late answer.
-void Core::take(std::size_t slot, const Answer& answer) {
+void Core::take(std::size_t slot, Judged judged) {
   Slot& at = slots_[slot];
+  wire::JobT& job = judged.job;
   const auto found = std::find_if(at.held.begin(), at.held.end(), [&](const wire::JobT& queued) {
-    return queued.test_case.id == answer.id && queued.attempt.number == answer.attempt;
+    return queued.test_case.id == job.test_case.id && queued.attempt.number == job.attempt.number;
   });
   if (found == at.held.end()) return;
-  wire::JobT answered = std::move(*found);
+  job = std::move(*found);
   at.held.erase(found);
   at.answered_ms = clock_ms_;
   at.began_ms.reset();
@@ -254,32 +253,33 @@ void Core::take(std::size_t slot, const Answer& answer) {
   for (Server& server : servers_) server.deaths = 0;
   // If a case ran out of memory and the lane does not say how much it needed, later cases of its
   // kind are expected to need twice as much.
-  const bool oom = answer.verdict.outcome == Outcome::oom;
-  const bool unknown = oom && answer.device_bytes == 0;
-  queue_.learn(answered, unknown ? 2 * answered.attempt.gpu_bytes : answer.device_bytes);
-  const bool huge_and_alone = queue_.release(static_cast<std::uint32_t>(slot), answered);
-  wire::AttemptT& attempt = answered.attempt;
-  const bool too_large = oom && answer.device_bytes > config_.most_bytes;
+  const bool oom = judged.verdict.outcome == Outcome::oom;
+  const bool unknown = oom && judged.device_bytes == 0;
+  queue_.learn(job, unknown ? 2 * job.attempt.gpu_bytes : judged.device_bytes);
+  const bool huge_and_alone = queue_.release(static_cast<std::uint32_t>(slot), job);
+  wire::AttemptT& attempt = job.attempt;
+  const bool too_large = oom && judged.device_bytes > config_.most_bytes;
   const bool had_all_memory =
       huge_and_alone || too_large || attempt.memory == wire::MemoryNeed::whole_device;
 
-  Verdict verdict = answer.verdict;
-  const auto isolation = retries_.retry(answer, answered, verdict, had_all_memory);
-  if (isolation) {
-    ++attempt.number;
-    attempt.isolation = *isolation;
-    attempt.first_ran = wire::Ran(static_cast<std::uint32_t>(slot), answer.ran_from, answer.ran_to);
-    if (oom) attempt.memory = wire::MemoryNeed::whole_device;
-    attempt.limit_ms = Retries::limit_ms(answer, attempt.limit_ms);
-    if (answer.verdict.outcome == Outcome::timeout) {
-      std::uint64_t& work_us = answered.test_case.work_us;
-      work_us = std::max(work_us, 1000 * attempt.limit_ms);
-    }
-    return queue_.put_back(answered);
+  const auto isolation = retries_.retry(judged, had_all_memory);
+  if (!isolation) return record(std::move(judged));
+  ++attempt.number;
+  attempt.isolation = *isolation;
+  attempt.first_ran = wire::Ran(static_cast<std::uint32_t>(slot), judged.ran_from, judged.ran_to);
+  if (oom) attempt.memory = wire::MemoryNeed::whole_device;
+  attempt.limit_ms = Retries::limit_ms(judged);
+  if (judged.verdict.outcome == Outcome::timeout) {
+    std::uint64_t& work_us = job.test_case.work_us;
+    work_us = std::max(work_us, 1000 * attempt.limit_ms);
   }
-  const bool failed = info(verdict.outcome).failed;
+  queue_.put_back(job);
+}
+
+void Core::record(Judged ended) {
+  const bool failed = info(ended.verdict.outcome).failed;
   recorded_since_claim_ = true;
-  act(RecordVerdict{std::move(answered), std::move(verdict), answer.record});
+  act(std::move(ended));
   if (failed && config_.exit_on_error) stop(StopReason::stopped_on_error);
 }
 
@@ -340,9 +340,7 @@ void Core::run_again(const wire::JobT& lost, bool alone, std::uint32_t most_loss
   verdict.lane = "slot";
   verdict.message =
       fmt::format("{} slots in a row died while they held this case alone", attempt.slots_lost - 1);
-  recorded_since_claim_ = true;
-  act(RecordVerdict{again, std::move(verdict), {}});
-  if (config_.exit_on_error) stop(StopReason::stopped_on_error);
+  record({std::move(again), std::move(verdict)});
 }
 
 // ---- fork servers ----

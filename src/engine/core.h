@@ -91,11 +91,6 @@ struct ClaimCases {
   std::size_t bundles;
 };
 struct RenewLeases {};
-struct RecordVerdict {
-  wire::JobT ended;
-  Verdict verdict;
-  std::span<const std::uint8_t> record;  // from the answer; empty if there was none
-};
 struct CommitStore {};
 // Shows the user a line.
 struct Tell {
@@ -106,9 +101,10 @@ struct TellComplete {};
 // The last action: release all leases and end the event loop.
 struct FinishRun {};
 
-using Action = std::variant<StartSlot, SendLease, SendStop, KillSlot, SendGiveBack, KillServer,
-                            RestartServer, ClaimCases, RenewLeases, RecordVerdict, CommitStore,
-                            Tell, TellComplete, FinishRun>;
+// A Judged is to be recorded: its verdict is final.
+using Action =
+    std::variant<StartSlot, SendLease, SendStop, KillSlot, SendGiveBack, KillServer, RestartServer,
+                 ClaimCases, RenewLeases, Judged, CommitStore, Tell, TellComplete, FinishRun>;
 
 // ---- the core ----
 
@@ -134,7 +130,7 @@ class Core {
   // The slot gave a sign of life.
   void slot_spoke(std::size_t slot);
   // The slot sent answers, which count as a sign of life.
-  void slot_answered(std::size_t slot, std::span<const Answer> answers);
+  void slot_answered(std::size_t slot, std::vector<Judged> answers);
   // The slot sent an invalid message.
   void slot_sent_invalid(std::size_t slot, const std::string& what);
   // Neither this slot nor another in its place can continue. Its cases are not to blame.
@@ -198,7 +194,8 @@ class Core {
   bool work_left() const;
   bool all_slots_gone() const;
 
-  void take(std::size_t slot, const Answer& answer);
+  void take(std::size_t slot, Judged judged);
+  void record(Judged ended);
   void run_again(const wire::JobT& lost, bool alone, std::uint32_t most_losses);
   void end_silent_slots();
   void end_silent_servers();

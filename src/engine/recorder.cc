@@ -7,40 +7,39 @@
 
 namespace assay {
 
-Answer Recorder::judge(const wire::JobT& ran, const OpenRecord& record) const {
-  Answer answer;
-  answer.id = ran.test_case.id;
-  answer.attempt = ran.attempt.number;
-  answer.verdict = assay::judge(*record.root, policies_.of_case(ran.test_case.text), rules_);
-  answer.fresh = record.root->fresh();
-  answer.killed_from_outside = killed_from_outside(*record.root);
-  answer.ran_from = record.root->ran_from();
-  answer.ran_to = record.root->ran_to();
-  answer.beside_overdue_us = took_beside_overdue_us(*record.root);
-  answer.device_bytes = measured_device_bytes(*record.root);
-  answer.record = record.bytes;
-  return answer;
+Judged Recorder::judge(const wire::JobT& job, const wire::RecordBytes& record) const {
+  const wire::Record& root = *record.data_nested_root();
+  Judged judged;
+  judged.job = job;
+  judged.verdict = assay::judge(root, policies_.of_case(job.test_case.text), rules_);
+  judged.fresh = root.fresh();
+  judged.killed_from_outside = killed_from_outside(root);
+  judged.ran_from = root.ran_from();
+  judged.ran_to = root.ran_to();
+  judged.beside_overdue_us = took_beside_overdue_us(root);
+  judged.device_bytes = measured_device_bytes(root);
+  judged.record = {record.data()->data(), record.data()->size()};
+  return judged;
 }
 
-Status Recorder::record(const RecordVerdict& verdict) {
-  const wire::JobT& ended = verdict.ended;
+Status Recorder::record(const Judged& ended) {
+  const wire::JobT& job = ended.job;
   FinishedCase finished;
-  finished.id = ended.test_case.id;
-  finished.text = ended.test_case.text;
-  finished.verdict = verdict.verdict;
+  finished.id = job.test_case.id;
+  finished.text = job.test_case.text;
+  finished.verdict = ended.verdict;
   complete_faults(finished.verdict);
-  finished.attempts = ended.attempt.number;
+  finished.attempts = job.attempt.number;
   finished.finished_ms = wall_ms();
-  finished.record = verdict.record;
+  finished.record = ended.record;
   wire::Bytes smaller;
-  if (!verdict.record.empty() && !info(verdict.verdict.outcome).failed) {
-    finished.record = smaller = wire::without_listed_values(verdict.record);
+  if (!ended.record.empty()) {
+    finished.took_us = measured_work_us(*flatbuffers::GetRoot<wire::Record>(ended.record.data()));
+    if (!info(ended.verdict.outcome).failed) {
+      finished.record = smaller = wire::without_listed_values(ended.record);
+    }
   }
-  if (!verdict.record.empty()) {
-    const auto record = wire::open<wire::Record>(verdict.record);
-    if (record) finished.took_us = measured_work_us(**record);
-  }
-  ASSAY_TRY(const bool ours, store_.finish({ended.test_case.id, ended.attempt.epoch}, finished));
+  ASSAY_TRY(const bool ours, store_.finish({job.test_case.id, job.attempt.epoch}, finished));
   if (!ours) return {};
   ++totals_.finished;
   ++totals_.outcomes[static_cast<std::size_t>(finished.verdict.outcome)];

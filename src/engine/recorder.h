@@ -2,8 +2,6 @@
 
 // Judges records and stores verdicts.
 
-#include <span>
-
 #include "engine/core.h"
 #include "engine/run_config.h"
 #include "store/store.h"
@@ -11,12 +9,6 @@
 #include "wire/frame.h"
 
 namespace assay {
-
-// A verified record. It points into the slot's message.
-struct OpenRecord {
-  const wire::Record* root = nullptr;
-  std::span<const std::uint8_t> bytes;
-};
 
 class Recorder {
  public:
@@ -28,11 +20,11 @@ class Recorder {
         totals_(totals),
         observer_(observer) {}
 
-  // The answer of a slot about the case `ran`, with the verdict of its record.
-  Answer judge(const wire::JobT& ran, const OpenRecord& record) const;
+  // Judges the record of a case that ran as `job`. The result points into the slot's message.
+  Judged judge(const wire::JobT& job, const wire::RecordBytes& record) const;
 
   // Stores and counts a verdict, unless the lease of the case is no longer valid.
-  Status record(const RecordVerdict& verdict);
+  Status record(const Judged& ended);
 
  private:
   Rules rules_;

@@ -19,9 +19,10 @@ constexpr std::uint64_t kSlowPart = 10;
 constexpr std::uint64_t kMostSharedBytes = std::uint64_t{64} << 20;
 
 // Whether it would run out of time again.
-bool is_slow(const Answer& answer, std::uint64_t limit_ms) {
-  return answer.verdict.outcome == Outcome::timeout &&
-         (!answer.beside_overdue_us || *answer.beside_overdue_us / 1000 > limit_ms / kSlowPart);
+bool is_slow(const Judged& judged) {
+  return judged.verdict.outcome == Outcome::timeout &&
+         (!judged.beside_overdue_us ||
+          *judged.beside_overdue_us / 1000 > judged.job.attempt.limit_ms / kSlowPart);
 }
 
 // A call with an unexpected time is measured anew, faster or slower.
@@ -52,18 +53,17 @@ void mention_first(const Verdict& first, bool fresh, Verdict& verdict) {
 
 }  // namespace
 
-std::optional<wire::Isolation> Retries::retry(const Answer& answer, const wire::JobT& ran,
-                                              Verdict& verdict, bool had_all_memory) {
-  const auto first = firsts_.find(answer.id);
-  if (first == firsts_.end()) return first_failure(answer, ran, had_all_memory);
+std::optional<wire::Isolation> Retries::retry(Judged& judged, bool had_all_memory) {
+  const auto first = firsts_.find(judged.job.test_case.id);
+  if (first == firsts_.end()) return first_failure(judged, had_all_memory);
   const Verdict& before = first->second.verdict;
-  if (answer.killed_from_outside && ++first->second.kills < kKills)
+  Verdict& verdict = judged.verdict;
+  if (judged.killed_from_outside && ++first->second.kills < kKills)
     return wire::Isolation::own_process;
   // It failed otherwise before, and may now lack memory that a neighbour has.
-  if (answer.verdict.outcome == Outcome::oom && !had_all_memory)
-    return wire::Isolation::own_process;
-  if (ran.attempt.isolation == wire::Isolation::shared_retry &&
-      !same_failure(before, answer.verdict))
+  if (verdict.outcome == Outcome::oom && !had_all_memory) return wire::Isolation::own_process;
+  if (judged.job.attempt.isolation == wire::Isolation::shared_retry &&
+      !same_failure(before, verdict))
     return wire::Isolation::own_process;
   // Timed lanes have all run little before.
   const bool fresh = first->second.fresh || about_speed(before.outcome);
@@ -76,23 +76,24 @@ std::optional<wire::Isolation> Retries::retry(const Answer& answer, const wire::
   return std::nullopt;
 }
 
-std::optional<wire::Isolation> Retries::first_failure(const Answer& answer, const wire::JobT& ran,
-                                                      bool had_all_memory) {
-  const Outcome outcome = answer.verdict.outcome;
+std::optional<wire::Isolation> Retries::first_failure(const Judged& judged, bool had_all_memory) {
+  const Outcome outcome = judged.verdict.outcome;
   if (!info(outcome).failed && !about_speed(outcome)) return std::nullopt;
-  if (is_slow(answer, ran.attempt.limit_ms)) return std::nullopt;
+  if (is_slow(judged)) return std::nullopt;
   // A case that ran out of all memory would do so again.
   if (outcome == Outcome::oom && had_all_memory) return std::nullopt;
-  firsts_.emplace(answer.id, First{answer.verdict, answer.fresh, 0});
-  const bool shares = share_ && leaves_lanes_alive(outcome) && ran.attempt.slots_lost == 0 &&
-                      ran.test_case.bytes <= kMostSharedBytes;
+  const wire::JobT& job = judged.job;
+  firsts_.emplace(job.test_case.id, First{judged.verdict, judged.fresh, 0});
+  const bool shares = share_ && leaves_lanes_alive(outcome) && job.attempt.slots_lost == 0 &&
+                      job.test_case.bytes <= kMostSharedBytes;
   return shares ? wire::Isolation::shared_retry : wire::Isolation::own_process;
 }
 
-std::uint64_t Retries::limit_ms(const Answer& answer, std::uint64_t limit) {
-  if (answer.verdict.outcome != Outcome::timeout) return limit;
+std::uint64_t Retries::limit_ms(const Judged& judged) {
+  const std::uint64_t limit = judged.job.attempt.limit_ms;
+  if (judged.verdict.outcome != Outcome::timeout) return limit;
   constexpr std::uint64_t kAtLeastMs = 10'000;
-  const std::uint64_t hundred_times_ms = answer.beside_overdue_us.value_or(0) / 10;
+  const std::uint64_t hundred_times_ms = judged.beside_overdue_us.value_or(0) / 10;
   return std::min(limit, std::max(kAtLeastMs, hundred_times_ms));
 }
 

@@ -15,19 +15,18 @@
 
 namespace assay {
 
-// A slot's result for a case, judged.
-struct Answer {
-  std::uint64_t id = 0;
-  std::uint32_t attempt = 1;
-  Verdict verdict;
+// A case that a slot ran, with its verdict.
+struct Judged {
+  wire::JobT job;
+  Verdict verdict = {};
   bool fresh = false;                // its lanes had run nothing before
   bool killed_from_outside = false;  // says nothing about the case
   // If a lane ran out of time: the time of another lane that did not.
-  std::optional<std::uint64_t> beside_overdue_us;
-  std::uint64_t device_bytes = 0;        // what a lane took, or needed, on its GPU; 0: not known
-  std::uint64_t ran_from = 0;            // first of its trials, among all that its slot ran …
-  std::uint64_t ran_to = 0;              // … and the last one
-  std::span<const std::uint8_t> record;  // wire::Record
+  std::optional<std::uint64_t> beside_overdue_us = {};
+  std::uint64_t device_bytes = 0;  // what a lane took, or needed, on its GPU; 0: not known
+  std::uint64_t ran_from = 0;      // first of its trials, among all that its slot ran …
+  std::uint64_t ran_to = 0;        // … and the last one
+  std::span<const std::uint8_t> record = {};  // wire::Record; empty if the slot sent none
 };
 
 class Retries {
@@ -37,11 +36,10 @@ class Retries {
 
   // The isolation of the case's retry; nullopt: its verdict is final, and mentions the first
   // attempt if that ended otherwise. `had_all_memory`: it cannot get more memory.
-  std::optional<wire::Isolation> retry(const Answer& answer, const wire::JobT& ran,
-                                       Verdict& verdict, bool had_all_memory = false);
-  // Time limit of that retry, for a case with limit `limit`. If another lane needed a moment only,
-  // a hang need not take the whole limit again.
-  static std::uint64_t limit_ms(const Answer& answer, std::uint64_t limit);
+  std::optional<wire::Isolation> retry(Judged& judged, bool had_all_memory = false);
+  // Time limit of that retry. If another lane needed a moment only, a hang need not take the whole
+  // limit again.
+  static std::uint64_t limit_ms(const Judged& judged);
   // The case ends without an answer.
   void forget(std::uint64_t id) { firsts_.erase(id); }
 
@@ -51,8 +49,7 @@ class Retries {
     bool fresh = false;
     int kills = 0;  // from outside
   };
-  std::optional<wire::Isolation> first_failure(const Answer& answer, const wire::JobT& ran,
-                                               bool had_all_memory);
+  std::optional<wire::Isolation> first_failure(const Judged& judged, bool had_all_memory);
 
   bool share_;
   std::map<std::uint64_t, First> firsts_;  // failed attempts, by case

@@ -46,17 +46,13 @@ CoreConfig core_config(const RunConfig& config, const std::vector<ForkServer>& s
   return core;
 }
 
-// The records of a slot's message. They point into the message.
-Result<std::vector<OpenRecord>> open_records(const wire::Results& results) {
-  std::vector<OpenRecord> records;
-  if (results.records() == nullptr) return records;
+Status check_records(const wire::Results& results) {
   for (const wire::RecordBytes* record : *results.records()) {
     if (record->data() == nullptr) return fail("a message has no record");
     const std::span<const std::uint8_t> inner{record->data()->data(), record->data()->size()};
-    ASSAY_TRY(const wire::Record* root, wire::open<wire::Record>(inner));
-    records.push_back({root, inner});
+    ASSAY_TRY([[maybe_unused]] const wire::Record* root, wire::open<wire::Record>(inner));
   }
-  return records;
+  return {};
 }
 
 }  // namespace
@@ -186,7 +182,7 @@ void Session::perform(const ClaimCases& action) {
 
 void Session::perform(const RenewLeases&) { check(store_.renew()); }
 
-void Session::perform(const RecordVerdict& action) { check(recorder_.record(action)); }
+void Session::perform(const Judged& ended) { check(recorder_.record(ended)); }
 
 void Session::perform(const CommitStore&) {
   check(store_.commit());
@@ -233,15 +229,16 @@ void Session::slot_said(std::size_t slot, const wire::Bytes& bytes) {
     return act();
   }
   const wire::Results* results = (*message)->body_as_Results();
-  if (results == nullptr) return;
-  const auto records = open_records(*results);
-  if (!records) return core_.slot_sent_invalid(slot, records.error().message), act();
-  std::vector<Answer> answers;
-  for (const OpenRecord& record : *records) {
-    const wire::JobT* held = core_.held(slot, record.root->id(), record.root->attempt());
-    if (held != nullptr) answers.push_back(recorder_.judge(*held, record));
+  if (results == nullptr || results->records() == nullptr) return;
+  const Status checked = check_records(*results);
+  if (!checked) return core_.slot_sent_invalid(slot, checked.error().message), act();
+  std::vector<Judged> answers;
+  for (const wire::RecordBytes* record : *results->records()) {
+    const wire::Record& root = *record->data_nested_root();
+    const wire::JobT* held = core_.held(slot, root.id(), root.attempt());
+    if (held != nullptr) answers.push_back(recorder_.judge(*held, *record));
   }
-  core_.slot_answered(slot, answers);
+  core_.slot_answered(slot, std::move(answers));
   act();
 }
 

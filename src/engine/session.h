@@ -59,7 +59,7 @@ class Session {
   void perform(const RestartServer& action);
   void perform(const ClaimCases& action);
   void perform(const RenewLeases& action);
-  void perform(const RecordVerdict& action);
+  void perform(const Judged& ended);
   void perform(const CommitStore& action);
   void perform(const Tell& action);
   void perform(const TellComplete& action);

@@ -33,12 +33,11 @@ class OneSlot {
   Core* operator->() { return &core_; }
 
   void answer(std::uint64_t id, std::uint32_t attempt, Outcome outcome) {
-    Answer answer;
-    answer.id = id;
-    answer.attempt = attempt;
+    Judged answer{queued(id)};
+    answer.job.attempt.number = attempt;
     answer.verdict.outcome = outcome;
     answer.fresh = attempt > 1;
-    core_.slot_answered(0, std::span(&answer, 1));
+    core_.slot_answered(0, {answer});
   }
 
   std::vector<Action> actions() {
@@ -69,7 +68,7 @@ TEST(Core, AFailureAfterCtrlCDoesNotReplaceTheReason) {
   EXPECT_EQ(run->stop_reason(), StopReason::interrupted);
   run.answer(1, 2, Outcome::mismatch);
   EXPECT_EQ(run->stop_reason(), StopReason::interrupted);
-  EXPECT_EQ(run.count<RecordVerdict>(), 1U);
+  EXPECT_EQ(run.count<Judged>(), 1U);
   run->signal();
   EXPECT_EQ(run->stop_reason(), StopReason::stop_now);
   EXPECT_EQ(run.count<FinishRun>(), 1U);
@@ -118,7 +117,7 @@ TEST(Core, ACaseThatRanOutOfAllMemoryDoesNotRunAgain) {
     std::size_t verdicts = 0;
     const auto take_actions = [&] {
       while (const auto action = core.next_action()) {
-        verdicts += std::holds_alternative<RecordVerdict>(*action) ? 1 : 0;
+        verdicts += std::holds_alternative<Judged>(*action) ? 1 : 0;
         const auto* lease = std::get_if<SendLease>(&*action);
         if (lease == nullptr) continue;
         for (const wire::JobT& held : lease->cases) {
@@ -127,10 +126,9 @@ TEST(Core, ACaseThatRanOutOfAllMemoryDoesNotRunAgain) {
       }
     };
     take_actions();
-    Answer answer;
-    answer.id = 1;
+    Judged answer{queued(1)};
     answer.verdict.outcome = Outcome::oom;
-    core.slot_answered(slot_of_first, std::span(&answer, 1));
+    core.slot_answered(slot_of_first, {answer});
     take_actions();
     EXPECT_EQ(verdicts, beside == 0 ? 1U : 0U);
   }
@@ -154,8 +152,8 @@ TEST(Core, WhatNoCardCanHoldIsOutOfMemoryByArithmetic) {
   std::vector<std::uint64_t> recorded;
   std::vector<std::uint64_t> leased;
   while (const auto action = core.next_action()) {
-    if (const auto* verdict = std::get_if<RecordVerdict>(&*action)) {
-      recorded.push_back(verdict->ended.test_case.id);
+    if (const auto* verdict = std::get_if<Judged>(&*action)) {
+      recorded.push_back(verdict->job.test_case.id);
       EXPECT_EQ(verdict->verdict.outcome, Outcome::oom);
       EXPECT_THAT(verdict->verdict.message, testing::HasSubstr("41943.0 GiB"));
     }
@@ -180,15 +178,14 @@ TEST(Core, WhatLacksMoreThanTheGpuHasIsNotRunAgain) {
     std::size_t verdicts = 0;
     const auto take_actions = [&] {
       while (const auto action = core.next_action()) {
-        verdicts += std::holds_alternative<RecordVerdict>(*action) ? 1 : 0;
+        verdicts += std::holds_alternative<Judged>(*action) ? 1 : 0;
       }
     };
     take_actions();
-    Answer answer;
-    answer.id = 1;
+    Judged answer{queued(1)};
     answer.verdict.outcome = Outcome::oom;
     answer.device_bytes = lacked;
-    core.slot_answered(0, std::span(&answer, 1));
+    core.slot_answered(0, {answer});
     take_actions();
     EXPECT_EQ(verdicts, lacked > config.most_bytes ? 1U : 0U);
   }
@@ -217,10 +214,9 @@ TEST(Core, MemoryIsLearntFromAnswers) {
     };
     take_actions();
     ASSERT_EQ(leased.size(), 1U);
-    Answer answer;
-    std::tie(answer.id, std::ignore) = *leased.begin();
+    Judged answer{queued(leased.begin()->first)};
     answer.device_bytes = took_less ? std::uint64_t{300} << 20 : 0;
-    core.slot_answered(leased.begin()->second, std::span(&answer, 1));
+    core.slot_answered(leased.begin()->second, {answer});
     take_actions();
     EXPECT_EQ(leased.size(), took_less ? 3U : 2U);
   }
@@ -247,12 +243,11 @@ TEST(Core, WhatHangsIsTriedAgainBesideEachOther) {
     return given;
   };
   const auto hangs = [&](std::size_t slot, std::uint64_t id, std::uint32_t attempt) {
-    Answer answer;
-    answer.id = id;
-    answer.attempt = attempt;
+    Judged answer{queued(id)};
+    answer.job.attempt.number = attempt;
     answer.verdict.outcome = Outcome::timeout;
     answer.beside_overdue_us = 1'000;
-    core.slot_answered(slot, std::span(&answer, 1));
+    core.slot_answered(slot, {answer});
     return leases();
   };
   EXPECT_THAT(leases(), ::testing::ElementsAre(Leased(0, 1), Leased(0, 2), Leased(1, 3)));
@@ -277,7 +272,7 @@ TEST(Core, AnAnswerThatComesTwiceIsOne) {
   OneSlot run(CoreConfig(), 2);
   run.answer(1, 1, Outcome::pass);
   run.answer(1, 1, Outcome::mismatch);
-  EXPECT_EQ(run.count<RecordVerdict>(), 1U);
+  EXPECT_EQ(run.count<Judged>(), 1U);
 }
 
 // After a machine slept for an hour, its slots are as well as before.
@@ -297,7 +292,7 @@ TEST(Core, ASlotThatGivesUpEndsTheRunAndBlamesNoCase) {
   EXPECT_EQ(run->stop_reason(), StopReason::trouble);
   ASSERT_TRUE(run->error());
   EXPECT_EQ(run->error()->message, "slot 0: gpu:0 cannot be opened");
-  EXPECT_EQ(run.count<RecordVerdict>(), 0U);
+  EXPECT_EQ(run.count<Judged>(), 0U);
 }
 
 // It sends signs of life but no answers, for longer than its case and the slot's own work may take.
@@ -331,10 +326,9 @@ TEST(Core, SlotsBeginAFewAtATime) {
     }
   };
   const auto answer = [&](std::size_t slot) {
-    Answer first_answer;
-    first_answer.id = first.at(slot);
+    Judged first_answer{queued(first.at(slot))};
     first_answer.verdict.outcome = Outcome::pass;
-    core.slot_answered(slot, std::span(&first_answer, 1));
+    core.slot_answered(slot, {first_answer});
     act();
   };
   core.begin();
@@ -417,14 +411,13 @@ double makespan_us(std::size_t slots, const MemoryBudget& budget,
         });
     if (next->held.empty()) return std::numeric_limits<double>::infinity();
     now = next->free_at;
-    Answer answer;
-    answer.id = next->held.front().test_case.id;
+    Judged answer{queued(next->held.front().test_case.id)};
     answer.verdict.outcome = Outcome::pass;
     next->held.pop_front();
     if (!next->held.empty()) {
       next->free_at = now + static_cast<double>(next->held.front().test_case.work_us);
     }
-    core.slot_answered(static_cast<std::size_t>(next - running.begin()), std::span(&answer, 1));
+    core.slot_answered(static_cast<std::size_t>(next - running.begin()), {answer});
     act();
   }
   return now;

@@ -13,63 +13,58 @@ constexpr std::optional<wire::Isolation> kNoRetry;
 constexpr std::optional<wire::Isolation> kAlone = wire::Isolation::own_process;
 constexpr std::optional<wire::Isolation> kShared = wire::Isolation::shared_retry;
 
+Judged judged(Outcome outcome, const char* message = "", std::uint64_t limit_ms = 20'000) {
+  Judged made{queued(1, limit_ms)};
+  made.verdict.outcome = outcome;
+  made.verdict.message = message;
+  return made;
+}
+
 // Retries have neighbours, too.
 TEST(Retries, ARetryThatRunsOutOfMemoryRunsAgainAlone) {
   Retries retries;
-  Answer answer;
-  Verdict verdict;
-  answer.verdict.outcome = Outcome::mismatch;
-  EXPECT_NE(retries.retry(answer, queued(1, 20'000), verdict), kNoRetry);
-  answer.verdict.outcome = verdict.outcome = Outcome::oom;
-  EXPECT_NE(retries.retry(answer, queued(1, 20'000), verdict), kNoRetry);
-  EXPECT_EQ(retries.retry(answer, queued(1, 20'000), verdict, true), kNoRetry);
-  EXPECT_EQ(verdict.outcome, Outcome::oom);
-  EXPECT_THAT(verdict.message, ::testing::HasSubstr("first mismatch"));
+  Judged first = judged(Outcome::mismatch);
+  EXPECT_NE(retries.retry(first), kNoRetry);
+  Judged second = judged(Outcome::oom);
+  EXPECT_NE(retries.retry(second), kNoRetry);
+  EXPECT_EQ(retries.retry(second, true), kNoRetry);
+  EXPECT_EQ(second.verdict.outcome, Outcome::oom);
+  EXPECT_THAT(second.verdict.message, ::testing::HasSubstr("first mismatch"));
 }
 
-Answer differs(const char* message) {
-  Answer answer;
-  answer.verdict.outcome = Outcome::mismatch;
-  answer.verdict.message = message;
-  return answer;
-}
+Judged differs(const char* message) { return judged(Outcome::mismatch, message); }
 
 // A process costs more than most retries, and a neighbour would not do the same to a case twice.
 TEST(Retries, TheSameFailureInASharedProcessIsFinal) {
-  const Answer answer = differs("result: 3 of 4 elements");
-  Verdict verdict = answer.verdict;
-  wire::JobT ran = queued(1);
+  Judged ran = differs("result: 3 of 4 elements");
   Retries retries;
-  EXPECT_EQ(retries.retry(answer, ran, verdict), kShared);
-  ran.attempt.isolation = wire::Isolation::shared_retry;
-  EXPECT_EQ(retries.retry(answer, ran, verdict), kNoRetry);
-  EXPECT_EQ(verdict.message, "result: 3 of 4 elements");
+  EXPECT_EQ(retries.retry(ran), kShared);
+  ran.job.attempt.isolation = wire::Isolation::shared_retry;
+  EXPECT_EQ(retries.retry(ran), kNoRetry);
+  EXPECT_EQ(ran.verdict.message, "result: 3 of 4 elements");
 }
 
 TEST(Retries, AnotherEndingInASharedProcessIsDecidedAlone) {
   for (const bool passes : {false, true}) {
-    wire::JobT ran = queued(1);
     Retries retries;
-    Verdict verdict;
-    EXPECT_EQ(retries.retry(differs("result: 3 of 4 elements"), ran, verdict), kShared);
-    const Answer second = passes ? Answer() : differs("result: 2 of 4 elements");
-    verdict = second.verdict;
-    ran.attempt.isolation = wire::Isolation::shared_retry;
-    EXPECT_EQ(retries.retry(second, ran, verdict), kAlone);
-    ran.attempt.isolation = wire::Isolation::own_process;
-    EXPECT_EQ(retries.retry(second, ran, verdict), kNoRetry);
-    EXPECT_EQ(verdict.outcome, passes ? Outcome::pass : Outcome::mismatch);
-    EXPECT_EQ(verdict.flags, passes ? kContaminated : 0) << "the first attempt counts";
+    Judged first = differs("result: 3 of 4 elements");
+    EXPECT_EQ(retries.retry(first), kShared);
+    Judged second = passes ? judged(Outcome::pass) : differs("result: 2 of 4 elements");
+    second.job.attempt.isolation = wire::Isolation::shared_retry;
+    EXPECT_EQ(retries.retry(second), kAlone);
+    second.job.attempt.isolation = wire::Isolation::own_process;
+    EXPECT_EQ(retries.retry(second), kNoRetry);
+    EXPECT_EQ(second.verdict.outcome, passes ? Outcome::pass : Outcome::mismatch);
+    EXPECT_EQ(second.verdict.flags, passes ? kContaminated : 0) << "the first attempt counts";
   }
 }
 
 TEST(Retries, ACaseThatEndsLanesNeedsMemoryOrLostASlotSharesNoProcess) {
   const auto second = [](Outcome outcome, const wire::JobT& ran, bool share = true) {
-    Answer answer;
-    answer.verdict.outcome = outcome;
-    answer.beside_overdue_us = 1;
-    Verdict verdict;
-    return Retries(share).retry(answer, ran, verdict);
+    Judged made = judged(outcome);
+    made.job = ran;
+    made.beside_overdue_us = 1;
+    return Retries(share).retry(made);
   };
   EXPECT_EQ(second(Outcome::test_error, queued(1)), kShared);
   for (const Outcome outcome : {Outcome::crash, Outcome::timeout, Outcome::oom, Outcome::sanitizer,
@@ -87,33 +82,30 @@ TEST(Retries, ACaseThatEndsLanesNeedsMemoryOrLostASlotSharesNoProcess) {
 
 // It is slow in all lanes, and would be again.
 TEST(Retries, ACaseThatRanOutOfTimeInEveryLaneIsNotTriedAgain) {
-  OneSlot run({}, 1);
-  run.answer(1, 1, Outcome::timeout);
-  EXPECT_EQ(run.count<RecordVerdict>(), 1U);
+  Judged slow = judged(Outcome::timeout);
+  EXPECT_EQ(Retries().retry(slow), kNoRetry);
 }
 
 // The other lane needed most of the limit for it: no hang, and as slow the next time.
 TEST(Retries, ACaseThatWasSlowInTheOtherLaneAsWellIsNotTriedAgain) {
-  Answer answer;
-  answer.verdict.outcome = Outcome::timeout;
-  Verdict verdict = answer.verdict;
-  answer.beside_overdue_us = 13'900'000;
-  EXPECT_EQ(Retries().retry(answer, queued(1, 20'000), verdict), kNoRetry);
-  EXPECT_NE(Retries().retry(answer, queued(1, 200'000), verdict), kNoRetry);
-  answer.beside_overdue_us = 1'900'000;
-  EXPECT_NE(Retries().retry(answer, queued(1, 20'000), verdict), kNoRetry);
+  const auto retry = [](std::uint64_t beside_us, std::uint64_t limit_ms) {
+    Judged late = judged(Outcome::timeout, "", limit_ms);
+    late.beside_overdue_us = beside_us;
+    return Retries().retry(late);
+  };
+  EXPECT_EQ(retry(13'900'000, 20'000), kNoRetry);
+  EXPECT_NE(retry(13'900'000, 200'000), kNoRetry);
+  EXPECT_NE(retry(1'900'000, 20'000), kNoRetry);
 }
 
 TEST(Retries, MeasurementsThatContradictEachOtherSayNothing) {
   const auto twice = [](Outcome first, Outcome second) {
     Retries retries;
-    Answer answer;
-    Verdict verdict;
-    answer.verdict.outcome = verdict.outcome = first;
-    EXPECT_NE(retries.retry(answer, queued(1, 20'000), verdict), kNoRetry);
-    answer.verdict.outcome = verdict.outcome = second;
-    EXPECT_EQ(retries.retry(answer, queued(1, 20'000), verdict), kNoRetry);
-    return verdict;
+    Judged made = judged(first);
+    EXPECT_NE(retries.retry(made), kNoRetry);
+    made.verdict.outcome = second;
+    EXPECT_EQ(retries.retry(made), kNoRetry);
+    return made.verdict;
   };
   EXPECT_EQ(twice(Outcome::slow, Outcome::slow).outcome, Outcome::slow);
   EXPECT_EQ(twice(Outcome::slow, Outcome::same).outcome, Outcome::same);
@@ -126,18 +118,15 @@ TEST(Retries, MeasurementsThatContradictEachOtherSayNothing) {
 // The other lane took 2 ms: 10 s show the hang as well as 90 s. After another lane took a second,
 // the limit is a hundred seconds.
 TEST(Retries, WhatHangsIsTriedAgainUnderALimitThatTellsAsMuch) {
-  Answer answer;
-  answer.verdict.outcome = Outcome::timeout;
-  answer.beside_overdue_us = 2'000;
-  EXPECT_EQ(Retries::limit_ms(answer, 90'000), 10'000U);
-  EXPECT_EQ(Retries::limit_ms(answer, 1'000), 1'000U);
-  answer.beside_overdue_us = 1'000'000;
-  EXPECT_EQ(Retries::limit_ms(answer, 900'000), 100'000U);
-  Retries retries;
-  Verdict verdict = answer.verdict;
-  EXPECT_NE(retries.retry(answer, queued(1, 90'000), verdict), kNoRetry);
-  answer.verdict.outcome = Outcome::mismatch;
-  EXPECT_EQ(Retries::limit_ms(answer, 90'000), 90'000U);
+  const auto limit = [](std::uint64_t beside_us, std::uint64_t limit_ms) {
+    Judged late = judged(Outcome::timeout, "", limit_ms);
+    late.beside_overdue_us = beside_us;
+    return Retries::limit_ms(late);
+  };
+  EXPECT_EQ(limit(2'000, 90'000), 10'000U);
+  EXPECT_EQ(limit(2'000, 1'000), 1'000U);
+  EXPECT_EQ(limit(1'000'000, 900'000), 100'000U);
+  EXPECT_EQ(Retries::limit_ms(judged(Outcome::mismatch, "", 90'000)), 90'000U);
 }
 
 }  // namespace

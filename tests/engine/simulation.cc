@@ -207,11 +207,9 @@ void Simulation::run_case(std::size_t index) {
   if (!calm_ && chance_.one_in(20)) slot.on_the_way.push_back(slot.on_the_way.back());
 }
 
-Answer Simulation::answer_to(const wire::JobT& queued) {
+Judged Simulation::answer_to(const wire::JobT& queued) {
   const Nature nature = store_.rows.at(queued.test_case.id).nature;
-  Answer answer;
-  answer.id = queued.test_case.id;
-  answer.attempt = queued.attempt.number;
+  Judged answer{queued};
   answer.fresh = queued.attempt.isolation != wire::Isolation::shared;
   answer.ran_from = answer.ran_to = steps_;
   const bool fails =
@@ -233,19 +231,20 @@ void Simulation::deliver(std::size_t index) {
   Slot& slot = slots_[index];
   if (!slot.up || slot.on_the_way.empty() || slot.hangs) return;
   const std::size_t most = 1 + chance_.below(slot.on_the_way.size());
-  const std::vector<Answer> arrived(slot.on_the_way.begin(),
+  const std::vector<Judged> arrived(slot.on_the_way.begin(),
                                     slot.on_the_way.begin() + static_cast<std::ptrdiff_t>(most));
   slot.on_the_way.erase(slot.on_the_way.begin(),
                         slot.on_the_way.begin() + static_cast<std::ptrdiff_t>(most));
-  for (const Answer& answer : arrived) {
-    if (core_->held(index, answer.id, answer.attempt) == nullptr) continue;
-    const auto held = in_use_.extract(answer.id);
+  for (const Judged& answer : arrived) {
+    if (core_->held(index, answer.job.test_case.id, answer.job.attempt.number) == nullptr) continue;
+    const auto held = in_use_.extract(answer.job.test_case.id);
     if (!held || answer.verdict.outcome != Outcome::oom) continue;  // some come twice
-    short_of_memory_.insert(answer.id);
-    if (held.mapped().bytes > budget_.all && held.mapped().alone) had_all_memory_.insert(answer.id);
+    short_of_memory_.insert(answer.job.test_case.id);
+    if (held.mapped().bytes > budget_.all && held.mapped().alone)
+      had_all_memory_.insert(answer.job.test_case.id);
   }
-  if (std::any_of(arrived.begin(), arrived.end(), [&](const Answer& answer) {
-        return core_->held(index, answer.id, answer.attempt) != nullptr;
+  if (std::any_of(arrived.begin(), arrived.end(), [&](const Judged& answer) {
+        return core_->held(index, answer.job.test_case.id, answer.job.attempt.number) != nullptr;
       })) {
     slot.began.reset();
   }
@@ -443,8 +442,8 @@ void Simulation::perform(const ClaimCases& action) {
 
 void Simulation::perform(const RenewLeases&) { store_.renew(SimulatedStore::kUs, now_); }
 
-void Simulation::perform(const RecordVerdict& action) {
-  const std::uint64_t id = action.ended.test_case.id;
+void Simulation::perform(const Judged& action) {
+  const std::uint64_t id = action.job.test_case.id;
   unended_.erase(id);
   note("verdict on {}: {}", id, name(action.verdict.outcome));
   expect(!recorded_.contains(id), "two verdicts on one case");
@@ -452,7 +451,7 @@ void Simulation::perform(const RecordVerdict& action) {
   if (disk_full_) return core_->fail(Error{"the disk is full"});
   check_verdict(store_.rows.at(id), action);
   // A refused case may come back: another claimer had it and did not end it.
-  if (store_.finish(SimulatedStore::kUs, id, action.ended.attempt.epoch, action.verdict)) {
+  if (store_.finish(SimulatedStore::kUs, id, action.job.attempt.epoch, action.verdict)) {
     recorded_.insert(id);
   } else {
     short_of_memory_.erase(id);  // the core has forgotten it

@@ -96,7 +96,7 @@ class Simulation {
     std::uint64_t number = 0;           // of all slots that were started
     std::optional<std::int64_t> began;  // on the core's clock; nullopt: it has answered
     std::vector<wire::JobT> queue;      // not run yet
-    std::vector<Answer> on_the_way;     // not delivered to the core yet
+    std::vector<Judged> on_the_way;     // not delivered to the core yet
   };
   struct Server {
     bool up = true;
@@ -116,7 +116,7 @@ class Simulation {
   void disturb_server(std::size_t server);
   void give_up(std::size_t slot);
   void other_claimer();
-  Answer answer_to(const wire::JobT& queued);
+  Judged answer_to(const wire::JobT& queued);
 
   void act();
   void perform(const StartSlot& action);
@@ -128,7 +128,7 @@ class Simulation {
   void perform(const RestartServer& action);
   void perform(const ClaimCases& action);
   void perform(const RenewLeases& action);
-  void perform(const RecordVerdict& action);
+  void perform(const Judged& action);
   void perform(const CommitStore& action);
   void perform(const Tell& action);
   void perform(const TellComplete& action);
@@ -141,7 +141,7 @@ class Simulation {
   void check_shared_process(const std::vector<wire::JobT>& cases);
   bool has_room(std::size_t slot, std::uint64_t id) const;
   void check_nobody_sleeps();
-  void check_verdict(const SimulatedStore::Row& row, const RecordVerdict& action);
+  void check_verdict(const SimulatedStore::Row& row, const Judged& action);
   void expect(bool holds, const char* what);
   template <typename... Words>
   void note(fmt::format_string<Words...> line, Words&&... words) {

@@ -102,7 +102,7 @@ void Simulation::check_nobody_sleeps() {
 
 // A case that passes is not blamed, a failing case does not pass, and a slot's death is blamed on a
 // case only after several slots ended while they held it.
-void Simulation::check_verdict(const SimulatedStore::Row& row, const RecordVerdict& action) {
+void Simulation::check_verdict(const SimulatedStore::Row& row, const Judged& action) {
   const Verdict& verdict = action.verdict;
   if (verdict.lane == "slot") {
     expect(row.slots_lost >= 4, "a case is given up too early");
@@ -111,7 +111,7 @@ void Simulation::check_verdict(const SimulatedStore::Row& row, const RecordVerdi
   expect(answers(row.nature), "a verdict on a case that never answered");
   if (verdict.outcome == Outcome::crash) return;  // killed from outside, again and again
   expect((verdict.outcome == Outcome::pass) == (row.nature != Nature::fails), "a wrong verdict");
-  const wire::AttemptT& attempt = action.ended.attempt;
+  const wire::AttemptT& attempt = action.job.attempt;
   expect(attempt.isolation != wire::Isolation::shared_retry ||
              (info(verdict.outcome).failed && verdict.message.empty()),
          "in a shared retry process another ending than the first is believed");
