@@ -33,6 +33,7 @@ from assay.wire import (
     Stop,
     count_of,
     refuse,
+    text_of,
 )
 
 STAGE_INDEX = {stage: index for index, stage in enumerate(STAGES)}
@@ -47,10 +48,10 @@ _UNDIFFERENTIABLE = re.compile(
 )
 
 
-def undifferentiable(error: Exception) -> str | None:
+def undifferentiable(error: BaseException) -> str | None:
     """The argument that PyTorch says it cannot differentiate; empty if it names none, None if it is another
     error."""
-    found = _UNDIFFERENTIABLE.search(str(error)) if isinstance(error, RuntimeError) else None
+    found = _UNDIFFERENTIABLE.search(text_of(error)) if isinstance(error, RuntimeError) else None
     return found and (found[1] or "")
 
 
@@ -229,7 +230,7 @@ class Call(CaseInputs):
         self.gradients = [self.hand_over.leaf(name, value, "value", bar) for name, value in gradients]
         self.let_go()
 
-    def learnt(self, error: Exception) -> bool:
+    def learnt(self, error: BaseException) -> bool:
         """Whether the error says what PyTorch cannot differentiate. The next try of the case knows."""
         if self.entry is None or not self.entry.own or not self.wanted:
             return False

@@ -29,6 +29,7 @@ from assay.wire import (
     UNSUPPORTED,
     Job,
     Stop,
+    text_of,
 )
 
 MAX_MESSAGE = 4000
@@ -129,7 +130,7 @@ class Lane:
                     self._try_unfilled(call, functions)
                 call.run()
                 message = call.planted
-        except Exception as error:
+        except BaseException as error:  # SystemExit, too: an API has raised it
             status, phase, message = self._status(error, job), call.phase, describe_error(error)
             if status == OUT_OF_MEMORY:
                 needed_kb = self.framework.needed_kb(error)
@@ -183,7 +184,7 @@ class Lane:
         missing = None
         try:
             trial.run_unfilled()
-        except Exception as error:
+        except BaseException as error:
             if self.framework.no_kernel(error):
                 missing = error
             trial.let_go()
@@ -233,7 +234,7 @@ class Lane:
             error.__traceback__ = None
             return []
 
-    def _status(self, error: Exception, job: Job) -> int:
+    def _status(self, error: BaseException, job: Job) -> int:
         if isinstance(error, Stop):
             return error.status
         if self.framework.out_of_memory(error):
@@ -250,14 +251,14 @@ def ends_all(status: int, phase: str) -> bool:
     return status != OK and phase != "backward"
 
 
-def describe_error(error: Exception) -> str:
+def describe_error(error: BaseException) -> str:
     """The type of an error and the part of its message that tells the problem."""
     if isinstance(error, Stop):
         return str(error)
-    message = str(error)
+    message = text_of(error)
     # Paddle prints C++ frames before the summary.
     message = message.rsplit("Error Message Summary:", 1)[-1].strip("- \n")
     if error.__cause__ is not None:
-        message += f" (from {type(error.__cause__).__name__}: {error.__cause__})"
+        message += f" (from {type(error.__cause__).__name__}: {text_of(error.__cause__)})"
     message = message.encode(errors="replace").decode()  # it may contain bytes that are not UTF-8
     return f"{type(error).__name__}: {message}"[:MAX_MESSAGE]

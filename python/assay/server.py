@@ -32,10 +32,11 @@ from typing import Any
 from assay import build_identity
 from assay.orphans import adopt, children, kill_others
 from assay.peers import VERSION, is_ours
-from assay.private_folder import make_private_folder
+from assay.private_folder import use_private_folder
 from assay.shared import FAULT_EXIT
 from assay.spares import MOST_FDS, Kind, Spares, is_taken, kind_of, wait_to_be_taken
-from assay.warm_interpreter import wait_for_runs
+from assay.warm_interpreter import forget, wait_for_runs
+from assay.wire import text_of
 
 LISTEN_FD, READY_FD = 3, 4
 # When memory runs out, the kernel kills lanes first, because other processes hold results.
@@ -52,7 +53,7 @@ class Server:
     def __init__(self, framework: Any, native: Any, folder: str) -> None:
         self.framework = framework
         self.native = native
-        self.folder = folder  # of the lanes alone, removed at the end
+        self.folder = folder  # of the lanes alone; removed here too, in case that the supervisor is gone
         self.selector = selectors.DefaultSelector()
         self.listener = socket.socket(fileno=LISTEN_FD)
         self.lanes: dict[int, socket.socket] = {}  # pid -> the slot's connection
@@ -356,6 +357,9 @@ def main() -> int:
     name = options.framework
     os.environ["ASSAY_FRAMEWORK"] = name
     gc.disable()  # an import makes little garbage
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # an import that a signal ends has not failed
+    if options.keep is not None:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # removes the record below
     try:
         # Imported here, so that a broken installation becomes a one-line error.
         import assay_native
@@ -378,8 +382,10 @@ def main() -> int:
         facts["uncompiled"] = uncompiled(sys.modules.get(name))
     except BaseException as error:
         if options.keep is None:
-            answer(error=f"{type(error).__name__}: {error}")
-        return 1  # a run that wanted a kept interpreter then imports the framework itself, and gets the error
+            answer(error=f"{type(error).__name__}: {text_of(error)}")
+        else:  # the run then imports the framework itself, and gets the error
+            forget(options.kept_record, socket.socket(fileno=LISTEN_FD))
+        return 1
     gc.freeze()  # so that the collector does not touch imported objects: all lanes share their pages
     gc.enable()  # after freeze(), because a collection of all imported objects takes 0.2 s
     if options.keep is not None:
@@ -387,7 +393,7 @@ def main() -> int:
     python = ".".join(map(str, sys.version_info[:3]))
     known = {"apis": len(tables), "accommodates": told(tables)}
     answer(framework=name, version=framework.version, python=python, **known, **facts)
-    Server(framework, assay_native, make_private_folder()).serve()
+    Server(framework, assay_native, use_private_folder()).serve()
     return 0
 
 

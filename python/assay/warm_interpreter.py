@@ -6,7 +6,8 @@ three descriptors: the fork server's listening socket, the pipe for its reports,
 for the environment of the fork server. The answer is {"v": 1, "pid": N} with a pidfd.
 
 If an imported file has changed, the kept interpreter closes the connection of the run and stops listening. It
-also stops listening if no run has connected for a while. It exits when its last fork server has ended.
+also stops listening at SIGTERM, or if no run has connected for a while. It exits when its last fork server
+has ended.
 """
 
 import contextlib
@@ -27,6 +28,7 @@ from assay.peers import VERSION, is_ours
 PATIENCE = 1.0  # seconds to wait for the request of a run that has connected
 ABOVE = 16  # larger than the descriptor numbers that a fork server uses
 LOOK_AGAIN = 1.0  # seconds between two looks for fork servers that have ended
+ENDINGS = signal.SIGTERM, signal.SIGINT, signal.SIGHUP
 
 Stamps = dict[str, tuple[int, int, int]]
 
@@ -46,6 +48,9 @@ def wait_for_runs(listen_fd: int, ready_fd: int, keep: float, record: str = "") 
     children: set[int] = set()
     left = False  # the last look killed processes that ended fork servers had left
     asked = time.monotonic()
+    told_to_end: list[int] = []
+    for number in ENDINGS:
+        signal.signal(number, lambda number, _: told_to_end.append(number))
     while True:
         if gone := ended():
             children -= gone
@@ -53,7 +58,7 @@ def wait_for_runs(listen_fd: int, ready_fd: int, keep: float, record: str = "") 
         elif left:
             left = bool(kill_others(children))
         idle = time.monotonic() - asked > keep
-        if listener.fileno() < 0 or idle:
+        if listener.fileno() < 0 or idle or told_to_end:
             forget(record, listener)  # the next run starts another interpreter
             if not children and not left:
                 os._exit(0)
@@ -142,6 +147,8 @@ def entries(data: bytes) -> dict[str, str] | None:
 def become_server(fds: list[int], listen_fd: int, ready_fd: int) -> None:
     """In the forked child: moves the three descriptors of a request to where the fork server expects them."""
     os.setpgid(0, 0)
+    for number in ENDINGS:
+        signal.signal(number, signal.SIG_DFL)
     lifted = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, ABOVE) for fd in fds]
     for fd in fds:
         os.close(fd)

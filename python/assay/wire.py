@@ -91,6 +91,14 @@ def refuse(message: str) -> Any:
     raise Stop(REFUSED, message)
 
 
+def text_of(error: BaseException) -> str:
+    """The message of an error, also of one that cannot tell it."""
+    try:
+        return str(error)
+    except BaseException as broken:
+        return f"its message cannot be read: {type(broken).__name__}"
+
+
 def count_of(shape: Any) -> int:
     """The number of elements of a tensor with this shape."""
     count = 1

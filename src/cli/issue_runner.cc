@@ -11,6 +11,7 @@
 #include "base/atomic_file.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/private_folder.h"
 #include "base/process.h"
 
 namespace assay {
@@ -20,36 +21,11 @@ constexpr int kRequestVersion = 1;
 constexpr std::chrono::seconds kScriptLimit{90};
 constexpr std::chrono::seconds kWholeLimit{180};
 
-// A new folder below the temporary one, which goes with this object.
-class ScratchFolder {
- public:
-  static Result<ScratchFolder> make() {
-    std::string path = std::filesystem::temp_directory_path() / "assay-issue-XXXXXX";
-    if (::mkdtemp(path.data()) == nullptr) return errno_error("cannot make " + path);
-    return ScratchFolder(path);
-  }
-  ScratchFolder(ScratchFolder&& other) noexcept : path_(std::move(other.path_)) {
-    other.path_.clear();
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(ScratchFolder&&) = delete;
-  ~ScratchFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  explicit ScratchFolder(std::filesystem::path path) : path_(std::move(path)) {}
-  std::filesystem::path path_;
-};
-
 // Asks assay.issue; `what` is what it does.
 Result<nlohmann::json> ask(const FrameworkConfig& config, const std::string& api,
                            const std::string& what, const std::string& script) {
   ASSAY_TRY(const LanePackage package, LanePackage::find());
-  ASSAY_TRY(const ScratchFolder folder, ScratchFolder::make());
+  ASSAY_TRY(const PrivateFolder folder, PrivateFolder::make("issue"));
   const std::filesystem::path file = folder.path() / "script.py";
   ASSAY_CHECK(write_file(file, script));
   const nlohmann::json request{{"v", kRequestVersion},

@@ -13,6 +13,7 @@
 #include <memory>
 #include <thread>
 
+#include "base/private_folder.h"
 #include "base/terminal.h"
 #include "cli/api_config.h"
 #include "cli/exit_code.h"
@@ -51,15 +52,9 @@ class Frameworks {
 };
 
 Result<ServerInfo> Frameworks::import(const FrameworkConfig& config) const {
-  // In a folder of a new name: a link that another user has put at a known name would be followed.
-  std::string folder = std::filesystem::temp_directory_path() / "assay-doctor-XXXXXX";
-  if (::mkdtemp(folder.data()) == nullptr) return errno_error("cannot make " + folder);
-  auto server = ForkServer::start(config, package_, std::filesystem::path(folder) / "server.log");
-  auto info = server ? server->wait_ready(kImportLimit)
-                     : Result<ServerInfo>(tl::unexpected<Error>(server.error()));
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
-  return info;
+  ASSAY_TRY(const PrivateFolder folder, PrivateFolder::make("doctor"));
+  ASSAY_TRY(ForkServer server, ForkServer::start(config, package_, folder.path() / "server.log"));
+  return server.wait_ready(kImportLimit);
 }
 
 const Result<ServerInfo>& Frameworks::examine(FrameworkConfig config, bool needed) {

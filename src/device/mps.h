@@ -4,10 +4,9 @@
 // between processes, at 150 µs a switch; with MPS their kernels run concurrently. A fault in one
 // client of MPS ends all of its clients.
 
-#include <filesystem>
 #include <string>
 
-#include "base/fd.h"
+#include "base/private_folder.h"
 #include "base/process.h"
 #include "base/result.h"
 
@@ -18,10 +17,9 @@ class MpsService {
   // Starts the daemon in a new folder. Only processes that know the folder use it, and no GPU
   // changes its compute mode. An error if the program is missing or does not listen within 10 s.
   static Result<MpsService> start();
-  MpsService(MpsService&& other) noexcept;
-  MpsService& operator=(MpsService&& other) noexcept;
-  // Ends the daemon with its servers, and removes the folder. A killed process leaves its folder
-  // behind; a later start() with the rights to do so removes it.
+  MpsService(MpsService&&) = default;
+  MpsService& operator=(MpsService&&) = default;
+  // Ends the daemon with its servers, and removes the folder.
   ~MpsService();
 
   // The environment entry "NAME=value" that makes a process a client of the service.
@@ -30,8 +28,7 @@ class MpsService {
  private:
   MpsService() = default;
 
-  std::filesystem::path folder_;
-  Fd lock_;  // locks a file in the folder while the folder is in use
+  PrivateFolder folder_;
   Process daemon_;
 };
 

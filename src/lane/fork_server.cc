@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -114,12 +115,21 @@ SpawnOptions ForkServer::command() const {
   return options;
 }
 
+// The environment that no import depends on, with a new folder for the lanes.
+Result<std::vector<std::string>> ForkServer::entries_of_run() {
+  ASSAY_TRY(lane_folder_, PrivateFolder::make("lanes"));
+  std::vector<std::string> entries = config_.of_run;
+  entries.push_back("ASSAY_LANE_FOLDER=" + lane_folder_.path().string());
+  return entries;
+}
+
 Status ForkServer::ask_kept() {
   ASSAY_TRY(FdPair ready, make_pipe());
   ASSAY_CHECK(set_nonblocking(ready.first.get()));
   ASSAY_TRY(const Fd log, open_for_append(log_));
-  auto kept = KeptServer::ask(command(), config_.keep, config_.of_run, listener_.get(),
-                              ready.second.get(), log.get());
+  ASSAY_TRY(const auto of_run, entries_of_run());
+  auto kept = KeptServer::ask(command(), config_.keep, of_run, listener_.get(), ready.second.get(),
+                              log.get());
   if (!kept) return launch();  // a server of our own, which also reports a broken interpreter
   kept_ = std::move(*kept);
   ready_ = std::move(ready.first);
@@ -131,8 +141,8 @@ Status ForkServer::launch() {
   ASSAY_CHECK(set_nonblocking(ready.first.get()));
   ASSAY_TRY(const Fd log, open_for_append(log_));
   SpawnOptions options = command();
-  options.environment.insert(options.environment.end(), config_.of_run.begin(),
-                             config_.of_run.end());
+  ASSAY_TRY(const auto of_run, entries_of_run());
+  options.environment.insert(options.environment.end(), of_run.begin(), of_run.end());
   options.fds = {
       {log.get(), 1}, {log.get(), 2}, {listener_.get(), kListenFd}, {ready.second.get(), kReadyFd}};
   auto process = Process::spawn(options);
@@ -194,6 +204,15 @@ Status ForkServer::restart() {
   return launch();
 }
 
+namespace {
+// Whether this end says nothing about the framework, because the signal came from outside.
+bool says_nothing(const ExitStatus& status) {
+  constexpr std::array kFromOutside{SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+  return !status.known ||
+         std::find(kFromOutside.begin(), kFromOutside.end(), status.signal) != kFromOutside.end();
+}
+}  // namespace
+
 Result<ServerInfo> ForkServer::wait_ready(std::chrono::milliseconds limit) {
   if (kept_) {
     auto process = kept_->wait(limit);
@@ -218,11 +237,11 @@ Result<ServerInfo> ForkServer::wait_ready(std::chrono::milliseconds limit) {
     if (heard == Heard::ready) return read_hello(hello_);
     if (heard != Heard::nothing_more) continue;
     ASSAY_TRY(const ExitStatus status, process_.wait_at_most(kStopGrace));
-    if (status.signal != SIGKILL || ++kills > kImportKills) {
+    if (!says_nothing(status) || ++kills > kImportKills) {
       return fail(fmt::format("{} in {} ended before it was ready ({}); see {}", config_.name,
                               config_.python, status.describe(), log_.string()));
     }
-    ASSAY_CHECK(launch());  // a SIGKILL comes from outside and says nothing about the framework
+    ASSAY_CHECK(launch());
   }
 }
 

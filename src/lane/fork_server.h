@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/private_folder.h"
 #include "base/process.h"
 #include "base/result.h"
 #include "lane/warm_interpreter.h"
@@ -106,6 +107,7 @@ class ForkServer {
  private:
   ForkServer() = default;
   SpawnOptions command() const;
+  Result<std::vector<std::string>> entries_of_run();
   Status ask_kept();
   Status launch();
   Result<ServerInfo> read_hello(const std::string& line) const;
@@ -121,6 +123,7 @@ class ForkServer {
   std::string heard_;  // a later line, as far as it was read
   std::vector<std::string> left_;
   bool said_hello_ = false;
+  PrivateFolder lane_folder_;       // of the process below, which ends first
   std::optional<KeptServer> kept_;  // was asked and has not answered yet
   Process process_;
 };

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <stdlib.h>
 
 #include <set>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/private_folder.h"
 #include "case/canonical.h"
 #include "shrink/shrink_store.h"
 
@@ -15,33 +15,6 @@ namespace assay {
 namespace {
 
 constexpr std::int64_t kClaimAgainMs = 10;
-
-// A folder that the destructor removes.
-class TemporaryFolder {
- public:
-  static Result<TemporaryFolder> make() {
-    std::error_code error;
-    std::string pattern = std::filesystem::temp_directory_path(error) / "assay-shrink-XXXXXX";
-    if (error || ::mkdtemp(pattern.data()) == nullptr) {
-      return errno_error("cannot make a temporary folder");
-    }
-    return TemporaryFolder(pattern);
-  }
-  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  explicit TemporaryFolder(std::filesystem::path path) : path_(std::move(path)) {}
-  std::filesystem::path path_;
-};
 
 }  // namespace
 
@@ -73,7 +46,7 @@ Result<ShrunkCases> run_shrink(RunConfig config, ShrinkJob& job, std::chrono::na
                                const RunObserver& observer) {
   ShrunkCases found;
   if (job.searches.empty()) return found;
-  ASSAY_TRY(const TemporaryFolder folder, TemporaryFolder::make());
+  ASSAY_TRY(const PrivateFolder folder, PrivateFolder::make("shrink"));
   config.folder = folder.path();
   config.store.clear();
   config.retest.clear();

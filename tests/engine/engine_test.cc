@@ -41,6 +41,8 @@ TEST(Engine, GivesEveryCaseItsOutcome) {
       fake("wrong"),
       fake("raises"),
       fake("raises_no_text"),
+      fake("exits_by_exception"),
+      fake("interrupts_itself"),
       fake("gives_no_text"),
       fake("gives_no_shape"),
       fake("nonsense"),
@@ -60,12 +62,14 @@ TEST(Engine, GivesEveryCaseItsOutcome) {
           Pair(fake("echo"), "pass"), Pair(fake("crash"), "crash"), Pair(fake("exit"), "crash"),
           Pair(fake("wrong"), "mismatch"), Pair(fake("raises"), "test_error"),
           Pair(fake("raises_no_text"), "test_error"), Pair(fake("gives_no_text"), "test_error"),
-          Pair(fake("gives_no_shape"), "test_error"), Pair(fake("nonsense"), "crash"),
-          Pair(fake("both_raise"), "rejected"), Pair(fake("no_kernel"), "no_kernel"),
-          Pair(fake("out_of_memory"), "oom"), Pair(fake("reference_crash"), "crash"),
-          Pair(fake("unknown"), "invalid"), Pair(fake("_private"), "invalid")));
+          Pair(fake("exits_by_exception"), "test_error"),
+          Pair(fake("interrupts_itself"), "test_error"), Pair(fake("gives_no_shape"), "test_error"),
+          Pair(fake("nonsense"), "crash"), Pair(fake("both_raise"), "rejected"),
+          Pair(fake("no_kernel"), "no_kernel"), Pair(fake("out_of_memory"), "oom"),
+          Pair(fake("reference_crash"), "crash"), Pair(fake("unknown"), "invalid"),
+          Pair(fake("_private"), "invalid")));
   EXPECT_EQ(cli.report()["outcomes"]["invalid"], 3);
-  EXPECT_THAT(result.output, HasSubstr("cases.txt:16: column 1: "));
+  EXPECT_THAT(result.output, HasSubstr("cases.txt:18: column 1: "));
   EXPECT_THAT(result.output, HasSubstr("the paddle lane died of SIGSEGV"));
   EXPECT_THAT(result.output, HasSubstr("the torch lane died of SIGABRT"));
   EXPECT_THAT(result.output, HasSubstr("the paddle lane was ended: its answer is damaged"));

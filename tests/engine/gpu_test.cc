@@ -340,28 +340,6 @@ TEST_F(Gpu, LanesShareItByMpsAndSuspectsDoNot) {
   EXPECT_EQ(*read_file(cli_.folder() / "daemons"), *daemons) << "nothing more was started";
 }
 
-TEST_F(Gpu, FoldersOfKilledRunsAreRemovedAndThoseOfOthersAreNot) {
-  const std::string temporary = cli_.folder().string();
-  set("TMPDIR", temporary.c_str());
-  daemon("test \"$1\" = -f || exit 0\ntouch $CUDA_MPS_PIPE_DIRECTORY/control; exec sleep 1000\n");
-  for (const char* name : {"assay-mps-killed", "assay-mps-living", "assay-mps-begins"}) {
-    std::filesystem::create_directory(cli_.folder() / name);
-  }
-  ASSERT_TRUE(write_file(cli_.folder() / "assay-mps-killed/lock", ""));
-  const auto held = open_for_append(cli_.folder() / "assay-mps-living/lock");
-  ASSERT_TRUE(held);
-  ASSERT_EQ(::flock(held->get(), LOCK_EX), 0);
-  const CliResult result =
-      run({"--api_config_file=" + cli_.write_cases({fake("echo")}), "--num_workers_per_gpu=2"});
-  EXPECT_EQ(result.status.code, 0) << result.output;
-  std::vector<std::string> left;
-  for (const auto& entry : std::filesystem::directory_iterator(cli_.folder())) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with("assay-mps-")) left.push_back(name);
-  }
-  EXPECT_THAT(left, UnorderedElementsAre("assay-mps-living", "assay-mps-begins"));
-}
-
 TEST_F(Gpu, WithoutMpsItsProcessesTakeTurns) {
   daemon("exit 1\n");
   const CliResult result =

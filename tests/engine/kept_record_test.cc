@@ -97,6 +97,16 @@ TEST_F(KeptRecord, GoesWithItsServer) {
   EXPECT_TRUE(records().empty());
 }
 
+TEST_F(KeptRecord, GoesWithAServerThatIsAskedToEnd) {
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
+    EXPECT_EQ(run(300).status.code, 0);
+    EXPECT_EQ(records().size(), 2U);
+    for (const pid_t pid : servers()) ::kill(pid, number);
+    EXPECT_TRUE(all_gone(cli_.folder().string()));
+    EXPECT_TRUE(records().empty());
+  }
+}
+
 // A kept server that is stopped cannot answer; the run imports by itself instead.
 TEST_F(KeptRecord, AStoppedServerCostsSecondsOnly) {
   EXPECT_EQ(run(30).status.code, 0);

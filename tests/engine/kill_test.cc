@@ -13,6 +13,7 @@
 #include <random>
 #include <thread>
 
+#include "base/atomic_file.h"
 #include "cli.h"
 
 namespace assay::testing {
@@ -80,6 +81,8 @@ class Kills : public ::testing::TestWithParam<std::pair<Kind, const char*>> {};
 
 TEST_P(Kills, LoseNothingDoubleNothingChangeNothing) {
   const Kind kind = GetParam().first;
+  const Cli temporary;
+  ::setenv("TMPDIR", temporary.folder().c_str(), 1);
   Cli undisturbed;
   const std::string plain = undisturbed.write_cases(mixed_cases());
   undisturbed.call_api({"--api_config_file=" + plain, "--num_workers_per_gpu=2", "--quiet=True"});
@@ -117,6 +120,10 @@ TEST_P(Kills, LoseNothingDoubleNothingChangeNothing) {
   EXPECT_EQ(cli.outcomes(), undisturbed.outcomes());
   EXPECT_EQ(cli.report()["unfinished"], 0);
   EXPECT_TRUE(all_gone(cli.folder().string()));
+  ::unsetenv("TMPDIR");
+  for (const auto& left : std::filesystem::directory_iterator(temporary.folder())) {
+    EXPECT_FALSE(left.path().filename().string().starts_with("assay-lanes-")) << left.path();
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(EachKind, Kills,
@@ -125,6 +132,34 @@ INSTANTIATE_TEST_SUITE_P(EachKind, Kills,
                                            std::pair{Kind::server, "server"},
                                            std::pair{Kind::lane, "lane"}),
                          [](const auto& of) { return of.param.second; });
+
+// The import waits for the file `go`. Signals that come from outside say nothing about it.
+TEST(Server, IsReplacedWhateverSignalEndsItsImport) {
+  Cli cli;
+  const std::filesystem::path go = cli.folder() / "go";
+  cli.set_paddle_environment(
+      {"FAKE_IMPORT_WAITS_FOR_OPENING=1", "FAKE_TELLS_OF_OPENING=" + go.string()});
+  Process process =
+      cli.start(cli.api({R"(--api_config=paddle.fake.echo(Tensor([3], "float32")))"}));
+  pid_t before = 0;
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGKILL}) {
+    pid_t importing = 0;
+    while (importing == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      ExitStatus ended;
+      ASSERT_FALSE(*process.try_wait(ended)) << *read_file(cli.folder() / "output.txt");
+      for (const pid_t pid : processes_of(go.string())) {  // `python3` may be a script of pyenv
+        const auto comm = read_file(fmt::format("/proc/{}/comm", pid));
+        if (pid != before && comm && comm->starts_with("python")) importing = pid;
+      }
+    }
+    ::kill(importing, number);
+    before = importing;
+  }
+  ASSERT_TRUE(write_file(go, ""));
+  const ExitStatus status = *process.wait();
+  EXPECT_EQ(status.code, 0) << *read_file(cli.folder() / "output.txt");
+}
 
 // Sends bytes that are no message to the supervisor in a slot's name; false where the kernel
 // forbids to borrow its socket.

@@ -43,6 +43,16 @@ def test_errors_are_told_in_one_text():
     assert len(describe_error(ValueError("x" * 100_000))) <= lane.MAX_MESSAGE
 
 
+class Mute(Exception):
+    def __str__(self):
+        raise SystemExit("no text")
+
+
+def test_an_error_that_cannot_tell_itself_has_a_text():
+    assert describe_error(Mute()) == "Mute: its message cannot be read: SystemExit"
+    assert describe_error(SystemExit(0)) == "SystemExit: 0"
+
+
 def caught(function):
     try:
         function()

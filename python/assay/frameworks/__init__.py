@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from assay.spec import TensorSpec
-from assay.wire import refuse
+from assay.wire import refuse, text_of
 
 
 class Dense(NamedTuple):
@@ -194,11 +194,11 @@ class Framework(ABC):
 
     def no_kernel(self, error: BaseException) -> bool:
         """Whether the error states that this build has no such kernel."""
-        return self._NO_KERNEL.search(str(error)) is not None
+        return self._NO_KERNEL.search(text_of(error)) is not None
 
     def out_of_memory(self, error: BaseException) -> bool:
         """Whether the error states that memory ran out."""
-        return isinstance(error, MemoryError) or self._OUT_OF_MEMORY.search(str(error)) is not None
+        return isinstance(error, MemoryError) or self._OUT_OF_MEMORY.search(text_of(error)) is not None
 
     def needed_kb(self, error: BaseException) -> int:
         """For an error of `out_of_memory`: what the call needs at least on its GPU. That is its tensors and

@@ -274,6 +274,12 @@ class Fake:
     def do_raises_no_text(self, x):
         raise ValueError("bytes that are no text: \udcff")
 
+    def do_exits_by_exception(self, x):
+        raise SystemExit(0)
+
+    def do_interrupts_itself(self, x):
+        raise KeyboardInterrupt
+
     def do_gives_no_text(self, x):
         return "bytes that are no text: \udcff"
 
@@ -449,7 +455,7 @@ def kill_when_idle(lane, note):
         f"paddle.fake.{name}"
         for name in "echo crash exit hang wrong raises raises_no_text gives_no_text gives_no_shape "
         "nonsense no_kernel out_of_memory needs_all_memory contaminated child hides_its_start hides_as_idle "
-        "prevents_its_answer closes_its_channel "
+        "prevents_its_answer closes_its_channel exits_by_exception interrupts_itself "
         "wrong_in_graphs unsteady raises_the_second_time gpu_fault sanitized wrong_at_both_ends "
         "flawed_nan flawed_value flawed_raises flawed_shape flawed_dies".split()
     )

@@ -1,0 +1,70 @@
+#include "base/private_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/secret.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The folder, locked, if it is our user's alone and no process uses it. A link is not followed.
+Fd open_unused(const fs::path& folder) {
+  Fd opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat facts {};
+  if (!opened || ::fstat(opened.get(), &facts) != 0 || !is_ours_alone(facts)) return {};
+  return ::flock(opened.get(), LOCK_EX | LOCK_NB) == 0 ? std::move(opened) : Fd();
+}
+
+// By its descriptor, so that nobody can put another folder in its place meanwhile.
+void remove(const fs::path& folder, const Fd& opened) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(fmt::format("/proc/self/fd/{}", opened.get()),
+                                                  fs::directory_options::none, error)) {
+    fs::remove_all(entry.path(), error);
+  }
+  ::rmdir(folder.c_str());
+}
+
+void remove_unused(const fs::path& temporary, const std::string& prefix) {
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(temporary, error);
+       !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    if (!entry->path().filename().string().starts_with(prefix)) continue;
+    if (const Fd opened = open_unused(entry->path())) remove(entry->path(), opened);
+  }
+}
+
+}  // namespace
+
+Result<PrivateFolder> PrivateFolder::make(std::string_view purpose) {
+  constexpr int kTries = 10;  // another process may remove the folder before we have locked it
+  std::error_code error;
+  const fs::path temporary = fs::temp_directory_path(error);
+  if (error) return fail("there is no folder for temporary files: " + error.message());
+  const std::string prefix = fmt::format("assay-{}-", purpose);
+  remove_unused(temporary, prefix);
+  for (int tries = 0; tries < kTries; ++tries) {
+    std::string name = temporary / (prefix + "XXXXXX");
+    if (::mkdtemp(name.data()) == nullptr) return errno_error("cannot make " + name);
+    PrivateFolder made;
+    made.opened_ = open_unused(name);
+    made.path_ = name;
+    struct stat facts {};
+    if (made.opened_ && ::fstat(made.opened_.get(), &facts) == 0 && facts.st_nlink > 0) return made;
+  }
+  return fail("cannot lock a folder in " + temporary.string());
+}
+
+PrivateFolder::~PrivateFolder() {
+  if (opened_) remove(path_, opened_);
+}
+
+}  // namespace assay
