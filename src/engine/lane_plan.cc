@@ -54,6 +54,7 @@ PlannedLane lane_of_goldens(const GoldensConfig& goldens) {
 // The difference between this lane and another with the same name.
 std::string difference(const wire::LaneSpecT& spec, const wire::LaneSpecT& other) {
   if (spec.execution != other.execution) return spec.execution;
+  if (kind_of(spec.device) != kind_of(other.device)) return std::string(kind_of(spec.device));
   if (spec.device != other.device) return spec.device;
   return wire::EnumNameRole(spec.role);
 }

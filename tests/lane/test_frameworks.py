@@ -101,3 +101,11 @@ def test_pytorch_says_what_a_call_lacks(said, needed_kb):
     framework._on_gpu = True
     framework.release()  # 1 MiB is still there
     assert framework.needed_kb(RuntimeError(said)) == max(0, needed_kb - 1024)
+
+
+def test_a_gpu_that_a_case_names_is_the_lanes_device():
+    framework = TorchFramework.__new__(TorchFramework)  # without an import of PyTorch
+    framework._device = "cpu"
+    assert {name: framework.place(name) for name in ("cuda", "gpu:1", "cpu", "meta")} == {
+        "cuda": "cpu", "gpu:1": "cpu", "cpu": "cpu", "meta": "meta",
+    }  # fmt: skip

@@ -81,6 +81,10 @@ class TorchFramework(Framework):
             # As Paddle's lane, which reads the variable itself. What has no such algorithm only warns.
             self.torch.use_deterministic_algorithms(True, warn_only=True)
 
+    def place(self, name: str) -> Any:
+        """The lane's own device for any GPU that a case names."""
+        return self._device if name.split(":")[0] in ("gpu", "cuda") else name
+
     def placed(self, tensor: Any) -> Any:
         """The tensor on the lane's device, if that is reached through the host."""
         return tensor if self._on_gpu or self._device == "cpu" else tensor.to(self._device)
