@@ -60,8 +60,8 @@ class RunInMemory final : public RunReader {
     }
     return {};
   }
-  Status each_unfinished(const std::function<Status(const StoredCase&)>&) override { return {}; }
-  Status each_invalid(const std::function<Status(const InvalidLine&)>&) override { return {}; }
+  Status each_unfinished(const VisitPlanned&) override { return {}; }
+  Status each_invalid(const VisitInvalid&) override { return {}; }
   Result<StoreCounts> counts() override { return StoreCounts{cases_.size(), cases_.size()}; }
 
  private:

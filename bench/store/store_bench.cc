@@ -65,28 +65,31 @@ Status work(const std::string& address, std::uint64_t case_us, bool paced, const
     return result;
   };
   while (Clock::now() < span.until) {
-    std::vector<Lease> leases;
+    std::vector<wire::JobT> jobs;
     const auto pace = paced ? store->pace() : kTick;
     const auto bundles = static_cast<std::size_t>(std::max<std::int64_t>(pace / kBundle, 1));
     ASSAY_TRY(const Supply supply, timed([&] {
-                return store->claim(bundles, [&](const ClaimedCase& each) -> Status {
-                  leases.push_back(each.lease);
+                return store->claim(bundles, [&](wire::JobT job) -> Status {
+                  jobs.push_back(std::move(job));
                   return {};
                 });
               }));
-    if (leases.empty() && supply == Supply::none) break;
+    if (jobs.empty() && supply == Supply::none) break;
     const std::size_t in_a_tick = pace / std::chrono::microseconds(case_us);
-    for (std::size_t i = 0; i < leases.size();) {
-      const std::size_t end = std::min(i + in_a_tick, leases.size());
+    for (std::size_t i = 0; i < jobs.size();) {
+      const std::size_t end = std::min(i + in_a_tick, jobs.size());
       std::this_thread::sleep_for(std::chrono::microseconds((end - i) * case_us));
       for (; i < end; ++i) {
         FinishedCase finished;
+        finished.id = jobs[i].test_case.id;
+        finished.text = jobs[i].test_case.text;
+        finished.epoch = jobs[i].attempt.epoch;
         finished.took_us = case_us;
         finished.record = record;
-        ASSAY_TRY(const bool ours, timed([&] { return store->finish(leases[i], finished); }));
+        ASSAY_TRY(const bool ours, timed([&] { return store->finish(finished); }));
         worker.cases += ours ? 1 : 0;
       }
-      if (i < leases.size()) ASSAY_CHECK(timed([&] { return store->commit(); }));
+      if (i < jobs.size()) ASSAY_CHECK(timed([&] { return store->commit(); }));
     }
   }
   ASSAY_CHECK(timed([&] { return store->commit(); }));
@@ -100,7 +103,7 @@ Status plan(const std::string& address, std::uint64_t case_us, std::uint64_t cas
   ASSAY_TRY(const std::unique_ptr<Store> store, open_store(address, StoreMode::create));
   const std::string text(100, 'x');
   for (std::uint64_t id = 1; id <= cases; ++id) {
-    ASSAY_CHECK(store->add_case({id * 0x9e3779b97f4a7c15, text, 1, 1, case_us}));
+    ASSAY_CHECK(store->add_case(wire::planned_case(id * 0x9e3779b97f4a7c15, text, 1, 1, case_us)));
   }
   return store->commit();
 }

@@ -302,7 +302,7 @@ Status check_same(const RunConfig& config, const Properties& wanted, const Prope
 }
 
 // Only reads. Whoever plans a run for others knows less about it than the workers.
-Status check_properties(const RunConfig& config, const Properties& wanted, Store& store) {
+Status check_properties(const RunConfig& config, const Properties& wanted, RunReader& store) {
   ASSAY_TRY(const Properties found, store.properties());
   if (found.empty()) return {};  // a new run
   ASSAY_TRY(const StoreCounts counts, store.counts());
@@ -324,10 +324,10 @@ Status check_properties(const RunConfig& config, const Properties& wanted, Store
 }
 
 // What the run that recorded the goldens kept of its lane.
-Status keep_facts_of(const GoldensConfig& goldens, const std::string& label, Store& store) {
+Status keep_facts_of(const GoldensConfig& goldens, const std::string& label, RunPlan& plan) {
   const auto keep = [&](const std::string& from, const std::string& to) -> Status {
     const auto fact = goldens.facts.find(from);
-    return fact == goldens.facts.end() ? Status() : store.set_property(to, fact->second);
+    return fact == goldens.facts.end() ? Status() : plan.set_property(to, fact->second);
   };
   ASSAY_CHECK(keep(fact_of(goldens, kReferenceLane), label));
   ASSAY_CHECK(keep(kMachineProperty, "goldens.machine"));
@@ -336,46 +336,57 @@ Status keep_facts_of(const GoldensConfig& goldens, const std::string& label, Sto
 
 // What a run keeps of its lanes besides their builds. The machine may change while a run goes on.
 Status keep_facts(const RunConfig& config, const Lanes& lanes, const std::vector<ServerInfo>& infos,
-                  Store& store, const RunObserver& observer) {
+                  RunPlan& plan, const RunObserver& observer) {
   for (std::size_t i = 0; i < lanes.servers.size(); ++i) {
-    ASSAY_CHECK(store.set_property(lanes.labels[i], infos[i].version));
+    ASSAY_CHECK(plan.set_property(lanes.labels[i], infos[i].version));
   }
   if (!infos.empty()) {
-    ASSAY_TRY(const std::string first, store.agree_on(kMachineProperty, infos.front().machine));
+    ASSAY_TRY(const std::string first, plan.agree_on(kMachineProperty, infos.front().machine));
     if (first != infos.front().machine && observer.note) {
       observer.note(fmt::format("the run was begun on another machine. Then: {}. Now: {}", first,
                                 infos.front().machine));
     }
   }
   if (config.records && !infos.empty()) {
-    ASSAY_CHECK(store.set_property(kNoGradients, infos.front().gradients ? "false" : "true"));
+    ASSAY_CHECK(plan.set_property(kNoGradients, infos.front().gradients ? "false" : "true"));
   }
   if (config.goldens) {
-    ASSAY_CHECK(keep_facts_of(*config.goldens, lanes.specs.back().label, store));
+    ASSAY_CHECK(keep_facts_of(*config.goldens, lanes.specs.back().label, plan));
   }
   // Accommodations of the tables, if the run's references are in them; none between two frameworks.
   for (std::size_t i = 0; i < lanes.specs.size(); ++i) {
     if (!lanes.specs[i].reference_functions) continue;
     if (!lanes.server_of[i]) continue;
-    return store.set_property(kAccommodations, infos[*lanes.server_of[i]].accommodates);
+    return plan.set_property(kAccommodations, infos[*lanes.server_of[i]].accommodates);
   }
   return {};
 }
 
 // The run can start: the plan, the effect of a retest and the first properties become durable
 // together.
-Status begin_run(const RunConfig& config, const Properties& properties, Store& store) {
+Status begin_run(const RunConfig& config, const Properties& properties, RunPlan& plan) {
   Properties stored;
   for (const auto& [key, value] : properties) {
-    ASSAY_TRY(stored[key], store.agree_on(key, value));
+    ASSAY_TRY(stored[key], plan.agree_on(key, value));
   }
   ASSAY_CHECK(check_same(config, properties, stored));
   if (!joins(config)) {
     for (const auto& [key, value] : config.rerun_flags) {
-      ASSAY_CHECK(store.set_property(key, value));
+      ASSAY_CHECK(plan.set_property(key, value));
     }
   }
-  return store.commit();
+  return plan.commit();
+}
+
+Result<RunEnding> run_session(const RunConfig& config, Policies policies, RunClaims& claims,
+                              Lanes& lanes, std::vector<SpawnedSlot> ahead, Totals& totals,
+                              const RunObserver& observer, std::function<void()> complete) {
+  Recorder recorder(config, std::move(policies), claims, totals, observer);
+  std::move(lanes.retry_servers.begin(), lanes.retry_servers.end(),
+            std::back_inserter(lanes.servers));
+  Session session(config, recorder, claims, observer, std::move(lanes.servers),
+                  std::move(lanes.specs), std::move(ahead), std::move(complete));
+  return session.run();
 }
 
 }  // namespace
@@ -403,13 +414,9 @@ Result<PlanSummary> plan_run(const RunConfig& config) {
 
 Result<RunSummary> run_engine(const RunConfig& config, const RunObserver& observer) {
   ASSAY_CHECK(make_folder(config.folder));
-  ASSAY_TRY(const std::unique_ptr<Store> store,
+  ASSAY_TRY(const std::unique_ptr<Store> opened,
             open_store(store_of(config), joins(config) ? StoreMode::existing : StoreMode::create));
-  return run_engine(config, *store, observer);
-}
-
-Result<RunSummary> run_engine(const RunConfig& config, Store& store, const RunObserver& observer) {
-  ASSAY_CHECK(make_folder(config.folder));
+  Store& store = *opened;
   Properties properties = verdict_settings(config);
   ASSAY_TRY(Policies policies, load_policies(config.settings));
   properties["version.policies"] = policies.version();
@@ -451,15 +458,24 @@ Result<RunSummary> run_engine(const RunConfig& config, Store& store, const RunOb
     if (observer.note) observer.note(fmt::format("invalid, {}: {}", line.where, line.message));
   }
   if (plan.totals.planned > 0) {
-    Recorder recorder(config, std::move(policies), store, plan.totals, observer);
-    std::move(lanes.retry_servers.begin(), lanes.retry_servers.end(),
-              std::back_inserter(lanes.servers));
-    Session session(config, recorder, store, observer, std::move(lanes.servers),
-                    std::move(lanes.specs), std::move(ahead));
-    ASSAY_TRY(summary.ending, session.run());
+    const auto complete = [&] {
+      if (observer.complete) observer.complete(store);
+    };
+    ASSAY_TRY(summary.ending, run_session(config, std::move(policies), store, lanes,
+                                          std::move(ahead), plan.totals, observer, complete));
   }
   summary.totals = plan.totals;
   return summary;
+}
+
+Result<RunEnding> run_claims(const RunConfig& config, RunClaims& claims,
+                             const RunObserver& observer) {
+  ASSAY_CHECK(make_folder(config.folder));
+  ASSAY_TRY(Policies policies, load_policies(config.settings));
+  ASSAY_TRY(Lanes lanes, start_lanes(config, observer));
+  ASSAY_CHECK(wait_for_lanes(config, lanes, observer));
+  Totals totals;
+  return run_session(config, std::move(policies), claims, lanes, {}, totals, observer, {});
 }
 
 }  // namespace assay

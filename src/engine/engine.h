@@ -25,7 +25,8 @@ Result<PlanSummary> plan_run(const RunConfig& config);
 // the cases of the database.
 Result<RunSummary> run_engine(const RunConfig& config, const RunObserver& observer);
 
-// The same with another store; lanes and slots write to the folder.
-Result<RunSummary> run_engine(const RunConfig& config, Store& store, const RunObserver& observer);
+// Runs what `claims` gives, without a plan and a store; lanes and slots write to the folder.
+Result<RunEnding> run_claims(const RunConfig& config, RunClaims& claims,
+                             const RunObserver& observer);
 
 }  // namespace assay

@@ -43,7 +43,7 @@ class Planner {
     if (no_sources) {
       // A retest or a plain resume: the cases that the run has.
       ASSAY_CHECK(store_.each_unfinished(
-          [&](const StoredCase& stored) { return take("run.db", stored.text); }));
+          [&](const wire::CaseT& stored) { return take("run.db", stored.text); }));
     }
     const Totals& totals = plan_.totals;
     if (totals.planned + totals.earlier + totals.invalid_lines + totals.other_apis == 0 &&
@@ -146,8 +146,8 @@ class Planner {
     if (config_.shard && !std::binary_search(shard_.begin(), shard_.end(), id)) return {};
     const Cost cost = estimate_cost(found);
     if (plan_.totals.planned++ == 0) ASSAY_CHECK(tell_of_work());
-    return store_.add_case({id, canonical_, cost.elements, cost.bytes,
-                            planned_work_us(config_, id, canonical_, cost)});
+    return store_.add_case(wire::planned_case(id, canonical_, cost.elements, cost.bytes,
+                                              planned_work_us(config_, id, canonical_, cost)));
   }
 
   const RunConfig& config_;
@@ -164,7 +164,7 @@ class Planner {
 };
 
 // Expected time of a case that the store does not have. `parsed` is memory to reuse.
-std::uint64_t work_us_of(const RunConfig& config, const StoredCase& planned, Case& parsed) {
+std::uint64_t work_us_of(const RunConfig& config, const wire::CaseT& planned, Case& parsed) {
   if (!parse_case(planned.text, parsed)) return expected_work_us(planned.elements);
   return planned_work_us(config, planned.id, planned.text, estimate_cost(parsed));
 }
@@ -178,24 +178,16 @@ Result<Plan> make_plan(const RunConfig& config, Store& store,
   return plan;
 }
 
-Result<Supply> claim_cases(const RunConfig& config, std::size_t bundles, Store& store,
+Result<Supply> claim_cases(const RunConfig& config, std::size_t bundles, RunClaims& claims,
                            const std::function<void(wire::JobT)>& take) {
   Case parsed;
-  return store.claim(bundles, [&](const ClaimedCase& each) -> Status {
-    const StoredCase& planned = each.planned;
-    wire::JobT job;
-    wire::CaseT& test_case = job.test_case;
-    test_case.id = each.lease.id;
-    test_case.text = planned.text;
-    test_case.elements = planned.elements;
-    test_case.bytes = planned.bytes;
-    job.attempt.epoch = each.lease.epoch;
+  return claims.claim(bundles, [&](wire::JobT job) -> Status {
+    wire::CaseT& planned = job.test_case;
     job.attempt.limit_ms = config.timeout_ms.value_or(time_limit_ms(planned.elements));
     if (!config.timeout_ms && config.sanitizer.empty()) job.attempt.hang_from_ms = kHangFromMs;
+    if (planned.work_us == 0) planned.work_us = work_us_of(config, planned, parsed);
     // No case takes longer than its limit.
-    test_case.work_us =
-        std::min(planned.work_us > 0 ? planned.work_us : work_us_of(config, planned, parsed),
-                 job.attempt.limit_ms * 1000);
+    planned.work_us = std::min(planned.work_us, job.attempt.limit_ms * 1000);
     take(std::move(job));
     return {};
   });

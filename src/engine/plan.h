@@ -23,8 +23,8 @@ struct Plan {
 Result<Plan> make_plan(const RunConfig& config, Store& store,
                        const std::function<Status()>& has_work = {});
 
-// Claims unfinished cases of the plan, and hands each to `take`.
-Result<Supply> claim_cases(const RunConfig& config, std::size_t bundles, Store& store,
+// Claims unfinished cases, and hands each to `take` with its limits.
+Result<Supply> claim_cases(const RunConfig& config, std::size_t bundles, RunClaims& claims,
                            const std::function<void(wire::JobT)>& take);
 
 }  // namespace assay

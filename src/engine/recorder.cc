@@ -31,15 +31,16 @@ Status Recorder::record(const Judged& ended) {
   complete_faults(finished.verdict);
   finished.attempts = job.attempt.number;
   finished.finished_ms = wall_ms();
-  finished.record = ended.record;
-  wire::Bytes smaller;
+  finished.record.assign(ended.record.begin(), ended.record.end());
   if (!ended.record.empty()) {
     finished.took_us = measured_work_us(*flatbuffers::GetRoot<wire::Record>(ended.record.data()));
     if (!info(ended.verdict.outcome).failed) {
-      finished.record = smaller = wire::without_listed_values(ended.record);
+      finished.record = wire::without_listed_values(ended.record);
     }
   }
-  ASSAY_TRY(const bool ours, store_.finish({job.test_case.id, job.attempt.epoch}, finished));
+  finished.epoch = job.attempt.epoch;
+  finished.elements = job.test_case.elements;
+  ASSAY_TRY(const bool ours, claims_.finish(finished));
   if (!ours) return {};
   ++totals_.finished;
   ++totals_.outcomes[static_cast<std::size_t>(finished.verdict.outcome)];

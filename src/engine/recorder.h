@@ -12,11 +12,11 @@ namespace assay {
 
 class Recorder {
  public:
-  Recorder(const RunConfig& config, Policies policies, Store& store, Totals& totals,
+  Recorder(const RunConfig& config, Policies policies, RunClaims& claims, Totals& totals,
            const RunObserver& observer)
       : rules_{config.settings, mode_of(config).agreement},
         policies_(std::move(policies)),
-        store_(store),
+        claims_(claims),
         totals_(totals),
         observer_(observer) {}
 
@@ -29,7 +29,7 @@ class Recorder {
  private:
   Rules rules_;
   Policies policies_;
-  Store& store_;
+  RunClaims& claims_;
   Totals& totals_;
   const RunObserver& observer_;
 };

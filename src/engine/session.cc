@@ -27,7 +27,7 @@ constexpr std::size_t kBeginAtOnce = 2;
 using Wait = asio::posix::stream_descriptor::wait_type;
 
 CoreConfig core_config(const RunConfig& config, const std::vector<ForkServer>& servers,
-                       const Store& store) {
+                       const RunClaims& claims) {
   CoreConfig core;
   core.slots = config.slots;
   for (const ForkServer& server : servers) core.servers.push_back(server.config().name);
@@ -37,7 +37,7 @@ CoreConfig core_config(const RunConfig& config, const std::vector<ForkServer>& s
   core.logs = (config.folder / "lanes").string();
   core.silence_ms = config.silence_ms;
   core.claim_again_ms = config.claim_again_ms;
-  if (const auto lease_time = store.lease_time()) {
+  if (const auto lease_time = claims.lease_time()) {
     core.lease_ms = lease_time->count();
     core.claim = config.slots;
   } else {
@@ -57,14 +57,16 @@ Status check_records(const wire::Results& results) {
 
 }  // namespace
 
-Session::Session(const RunConfig& config, Recorder& recorder, Store& store,
+Session::Session(const RunConfig& config, Recorder& recorder, RunClaims& claims,
                  const RunObserver& observer, std::vector<ForkServer> servers,
-                 std::vector<wire::LaneSpecT> lanes, std::vector<SpawnedSlot> ahead)
+                 std::vector<wire::LaneSpecT> lanes, std::vector<SpawnedSlot> ahead,
+                 std::function<void()> complete)
     : config_(config),
       recorder_(recorder),
-      store_(store),
+      claims_(claims),
       observer_(observer),
-      core_(core_config(config, servers, store), Queue(memory_budget(config, lanes))),
+      complete_(std::move(complete)),
+      core_(core_config(config, servers, claims), Queue(memory_budget(config, lanes))),
       ticker_(context_),
       lanes_(std::move(lanes)),
       ahead_(config.slots),
@@ -173,20 +175,20 @@ void Session::perform(const RestartServer& action) {
 }
 
 void Session::perform(const ClaimCases& action) {
-  const auto supply = claim_cases(config_, action.bundles, store_,
+  const auto supply = claim_cases(config_, action.bundles, claims_,
                                   [this](wire::JobT claimed) { core_.add(std::move(claimed)); });
   if (!supply) return core_.fail(supply.error());
-  core_.set_pace(store_.pace().count());
+  core_.set_pace(claims_.pace().count());
   core_.claimed(*supply);
 }
 
-void Session::perform(const RenewLeases&) { check(store_.renew()); }
+void Session::perform(const RenewLeases&) { check(claims_.renew()); }
 
 void Session::perform(const Judged& ended) { check(recorder_.record(ended)); }
 
 void Session::perform(const CommitStore&) {
-  check(store_.commit());
-  core_.set_pace(store_.pace().count());
+  check(claims_.commit());
+  core_.set_pace(claims_.pace().count());
 }
 
 void Session::perform(const Tell& action) {
@@ -194,15 +196,15 @@ void Session::perform(const Tell& action) {
 }
 
 void Session::perform(const TellComplete&) {
-  const Status committed = store_.commit();
+  const Status committed = claims_.commit();
   if (!committed) return core_.fail(committed.error());
-  if (observer_.complete) observer_.complete(store_);
+  if (complete_) complete_();
 }
 
 void Session::perform(const FinishRun&) {
-  check(store_.commit());
-  check(store_.release_all());
-  check(store_.commit());
+  check(claims_.commit());
+  check(claims_.release_all());
+  check(claims_.commit());
   context_.stop();
 }
 

@@ -26,9 +26,11 @@ namespace assay {
 
 class Session {
  public:
-  Session(const RunConfig& config, Recorder& recorder, Store& store, const RunObserver& observer,
-          std::vector<ForkServer> servers, std::vector<wire::LaneSpecT> lanes,
-          std::vector<SpawnedSlot> ahead);
+  // `complete` is called when every case has a verdict in the store, while slots and servers end.
+  Session(const RunConfig& config, Recorder& recorder, RunClaims& claims,
+          const RunObserver& observer, std::vector<ForkServer> servers,
+          std::vector<wire::LaneSpecT> lanes, std::vector<SpawnedSlot> ahead,
+          std::function<void()> complete = {});
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session();
@@ -84,8 +86,9 @@ class Session {
 
   const RunConfig& config_;
   Recorder& recorder_;
-  Store& store_;
+  RunClaims& claims_;
   const RunObserver& observer_;
+  std::function<void()> complete_;
   Core core_;
   asio::io_context context_{1};
   asio::steady_timer ticker_;

@@ -21,13 +21,13 @@ Status FilteredRun::each(const RunQuery& query, const VisitFinished& visit) {
   });
 }
 
-Status FilteredRun::each_unfinished(const std::function<Status(const StoredCase&)>& visit) {
-  return run_.each_unfinished([&](const StoredCase& stored) -> Status {
+Status FilteredRun::each_unfinished(const VisitPlanned& visit) {
+  return run_.each_unfinished([&](const wire::CaseT& stored) -> Status {
     return shows(stored.text) ? visit(stored) : Status();
   });
 }
 
-Status FilteredRun::each_invalid(const std::function<Status(const InvalidLine&)>& visit) {
+Status FilteredRun::each_invalid(const VisitInvalid& visit) {
   return run_.each_invalid(
       [&](const InvalidLine& line) -> Status { return shows(line.text) ? visit(line) : Status(); });
 }
@@ -41,7 +41,7 @@ Result<StoreCounts> FilteredRun::counts() {
     return {};
   }));
   counts.planned = counts.finished;
-  ASSAY_CHECK(each_unfinished([&](const StoredCase&) -> Status {
+  ASSAY_CHECK(each_unfinished([&](const wire::CaseT&) -> Status {
     ++counts.planned;
     return {};
   }));

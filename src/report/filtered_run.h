@@ -14,8 +14,8 @@ class FilteredRun final : public RunReader {
 
   Result<std::map<std::string, std::string>> properties() override { return run_.properties(); }
   Status each(const RunQuery& query, const VisitFinished& visit) override;
-  Status each_unfinished(const std::function<Status(const StoredCase&)>& visit) override;
-  Status each_invalid(const std::function<Status(const InvalidLine&)>& visit) override;
+  Status each_unfinished(const VisitPlanned& visit) override;
+  Status each_invalid(const VisitInvalid& visit) override;
   Result<StoreCounts> counts() override;
   Result<std::vector<RunTotals>> other_runs() override { return run_.other_runs(); }
   Result<std::string> run_name() override { return run_.run_name(); }

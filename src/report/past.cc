@@ -42,7 +42,7 @@ Result<RunFaults> faults_of_run(RunReader& run) {
   }));
   ASSAY_TRY(const std::uint64_t unfinished, run.unfinished());
   if (unfinished == 0) return found;
-  ASSAY_CHECK(run.each_unfinished([&](const StoredCase& stored) -> Status {
+  ASSAY_CHECK(run.each_unfinished([&](const wire::CaseT& stored) -> Status {
     found.unfinished.emplace(traits_of(stored.text).api);
     return {};
   }));

@@ -43,12 +43,8 @@ class RejudgedRun final : public RunReader {
 
   Result<std::map<std::string, std::string>> properties() override { return properties_; }
   Status each(const RunQuery& query, const VisitFinished& visit) override;
-  Status each_unfinished(const std::function<Status(const StoredCase&)>& visit) override {
-    return run_.each_unfinished(visit);
-  }
-  Status each_invalid(const std::function<Status(const InvalidLine&)>& visit) override {
-    return run_.each_invalid(visit);
-  }
+  Status each_unfinished(const VisitPlanned& visit) override { return run_.each_unfinished(visit); }
+  Status each_invalid(const VisitInvalid& visit) override { return run_.each_invalid(visit); }
   Result<StoreCounts> counts() override { return run_.counts(); }
   Result<std::uint64_t> unfinished() override { return run_.unfinished(); }
   Result<std::vector<RunTotals>> other_runs() override { return run_.other_runs(); }

@@ -224,7 +224,7 @@ Result<FoundCase> find_planned_case(RunReader& run, std::string_view wanted) {
              true,        finished.attempts,          finished.finished_ms, finished.took_us};
     return {};
   }));
-  ASSAY_CHECK(run.each_unfinished([&](const StoredCase& stored) -> Status {
+  ASSAY_CHECK(run.each_unfinished([&](const wire::CaseT& stored) -> Status {
     if (!chooser.offer(stored.id, stored.text)) return {};
     found = {stored.id, std::string(stored.text), {}, {}, false};
     return {};

@@ -169,7 +169,7 @@ class FolderSource final : public RunSource {
       ++begun_;
     }
     counts_ = news.counts;
-    for (const KeptCase& each : news.cases) run_->add(each.finished);
+    for (const FinishedCase& each : news.cases) run_->add(each);
     rate_.note(counts_.finished);
     const bool more = news.cases.size() == kCasesOfLook;
     const std::int64_t now = monotonic_ns() / 1'000'000;

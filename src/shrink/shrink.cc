@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/private_folder.h"
 #include "case/canonical.h"
-#include "shrink/shrink_store.h"
+#include "shrink/shrink_claims.h"
 
 namespace assay {
 namespace {
@@ -53,8 +53,8 @@ Result<ShrunkCases> run_shrink(RunConfig config, ShrinkJob& job, std::chrono::na
   config.sources = {};
   config.settings.values = job.values;
   config.claim_again_ms = kClaimAgainMs;
-  ShrinkStore store(job.searches, monotonic_ns() + budget.count());
-  ASSAY_TRY([[maybe_unused]] const RunSummary summary, run_engine(config, store, observer));
+  ShrinkClaims claims(job.searches, monotonic_ns() + budget.count());
+  ASSAY_CHECK(run_claims(config, claims, observer));
   for (ShrinkSearch& search : job.searches) {
     search.give_up();
     if (search.smallest()) found[search.id()] = *search.smallest();

@@ -82,8 +82,7 @@ Status FinishedRow::take(std::string_view faults, std::span<const std::uint8_t> 
     ASSAY_TRY(finished.verdict.faults, parse_faults(faults));
   }
   complete_faults(finished.verdict);
-  ASSAY_TRY(finished.record, unpacker.unpack(record));
-  return {};
+  return unpacker.unpack(record, finished.record);
 }
 
 }  // namespace assay

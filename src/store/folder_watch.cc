@@ -5,18 +5,6 @@
 #include "store/tally.h"
 
 namespace assay {
-namespace {
-
-// Copies a row into a case that outlives it.
-Status keep(const Statement& row, FinishedRow& read, KeptCase& kept) {
-  ASSAY_CHECK(SqliteStore::read_finished(row, 1, read));
-  kept.finished = read.finished;
-  kept.text = read.finished.text;
-  kept.record.assign(read.finished.record.begin(), read.finished.record.end());
-  return {};
-}
-
-}  // namespace
 
 Status FolderWatch::read(Database& database, std::size_t most, Place& place, RunNews& news) const {
   ASSAY_TRY(const std::int64_t version, SqliteStore::checked_version(database, file_));
@@ -45,7 +33,8 @@ Status FolderWatch::read(Database& database, std::size_t most, Place& place, Run
   while (true) {
     ASSAY_TRY(const bool row, rows.step());
     if (!row) return {};
-    ASSAY_CHECK(keep(rows, read, news.cases.emplace_back()));
+    ASSAY_CHECK(SqliteStore::read_finished(rows, 1, read));
+    news.cases.push_back(read.finished);
     place = {rows.integer(0), rows.integer(1), rows.integer(9), place.cases + 1};
   }
 }
@@ -64,10 +53,6 @@ Result<RunNews> FolderWatch::news(std::size_t most) {
     news.begun_again = true;
   }
   place_ = place;
-  for (KeptCase& kept : news.cases) {
-    kept.finished.text = kept.text;
-    kept.finished.record = kept.record;
-  }
   return news;
 }
 

@@ -16,18 +16,11 @@
 
 namespace assay {
 
-// A finished case that owns its text and record.
-struct KeptCase {
-  FinishedCase finished;  // its views point to `text` and `record`
-  std::string text;
-  std::vector<std::uint8_t> record;
-};
-
 // What FolderWatch::news() returns.
 struct RunNews {
   std::map<std::string, std::string> properties;
   StoreCounts counts;
-  std::vector<KeptCase> cases;
+  std::vector<FinishedCase> cases;
   bool begun_again = false;  // results were removed: the caller must forget all earlier cases
 };
 

@@ -119,7 +119,7 @@ class Merger {
     ASSAY_CHECK(store->each_finished([&](const FinishedCase& finished) {
       return chosen_.at(finished.id).run == run ? write(finished, merged) : Status();
     }));
-    ASSAY_CHECK(store->each_unfinished([&](const StoredCase& left) -> Status {
+    ASSAY_CHECK(store->each_unfinished([&](const wire::CaseT& left) -> Status {
       return chosen_.contains(left.id) ? Status() : merged.add_case(left);
     }));
     return store->each_invalid([&](const InvalidLine& line) -> Status {
@@ -127,10 +127,9 @@ class Merger {
     });
   }
 
-  // The merged run is in a SQLite file, in which every lease has epoch 1.
   static Status write(const FinishedCase& finished, Store& merged) {
-    ASSAY_CHECK(merged.add_case({finished.id, finished.text}));
-    ASSAY_TRY([[maybe_unused]] const bool is_new, merged.finish({finished.id, 1}, finished));
+    ASSAY_CHECK(merged.add_case(wire::planned_case(finished.id, finished.text)));
+    ASSAY_TRY([[maybe_unused]] const bool is_new, merged.finish(finished));
     return {};
   }
 

@@ -86,6 +86,16 @@ inline Status each_row(
   return {};
 }
 
+// The case in a row whose columns from `first` on are id, text, elements, bytes and work_us.
+inline wire::CaseT planned_in(const pqxx::row& row, int first) {
+  const auto number = [&](int column) {
+    return unsigned_bits(row[first + column].as<std::int64_t>());
+  };
+  const auto text = row[first + 1];
+  return wire::planned_case(number(0), {text.c_str(), text.size()}, number(2), number(3),
+                            number(4));
+}
+
 // Calls `visit` with the case in this row, whose columns start at `first` in the order of
 // finished_rows().
 template <typename Visit>
@@ -93,7 +103,7 @@ Status show_finished(const pqxx::row& row, int first, FinishedRow& read, const V
   const auto at = [&](int column) { return row[first + column]; };
   FinishedCase& finished = read.finished;
   finished.id = unsigned_bits(at(0).template as<std::int64_t>());
-  finished.text = {at(1).c_str(), at(1).size()};
+  finished.text.assign(at(1).c_str(), at(1).size());
   finished.verdict.outcome = find_outcome(at(2).c_str()).value_or(Outcome::invalid);
   finished.verdict.mismatch = static_cast<std::uint8_t>(at(3).template as<int>());
   finished.verdict.flags = static_cast<std::uint8_t>(at(4).template as<int>());

@@ -46,12 +46,20 @@ void PostgresStore::forget_unknown_bundles(pqxx::transaction_base& transaction) 
   transaction.exec_params0(kRelease, claimer_, as_array(known));
 }
 
+// Expected work of the cases that this claimer holds.
+std::int64_t PostgresStore::held_us() const {
+  std::int64_t all = 0;
+  for (const auto& [number, bundle] : bundles_) all += bundle.work_us;
+  return all;
+}
+
 // The largest work in µs of each of `bundles` bundles that are claimed now; 0: claim none.
 std::int64_t PostgresStore::most_of_bundle(std::int64_t bundles) const {
   const std::int64_t most_us = share_.most_us();
   if (most_us == FairShare::kAny) return most_us;
-  if (held_us_ == 0) return std::max<std::int64_t>(most_us / bundles, 1);
-  return std::max<std::int64_t>(most_us - held_us_, 0) / bundles;
+  const std::int64_t held = held_us();
+  if (held == 0) return std::max<std::int64_t>(most_us / bundles, 1);
+  return std::max<std::int64_t>(most_us - held, 0) / bundles;
 }
 
 pqxx::result PostgresStore::claim_rows(pqxx::transaction_base& work, const ClaimTerms& terms) {
@@ -70,8 +78,7 @@ pqxx::result PostgresStore::claim_rows(pqxx::transaction_base& work, const Claim
   return work.exec_prepared(statement, claimer_, lease_ms, terms.most_us);
 }
 
-Result<Supply> PostgresStore::claim(std::size_t bundles,
-                                    const std::function<Status(const ClaimedCase&)>& visit) {
+Result<Supply> PostgresStore::claim(std::size_t bundles, const VisitJob& visit) {
   const bool only_mine = !mine_.empty();
   const auto limit = static_cast<std::int64_t>(
       std::min<std::size_t>(bundles, std::numeric_limits<std::int32_t>::max()));
@@ -86,7 +93,7 @@ Result<Supply> PostgresStore::claim(std::size_t bundles,
   ASSAY_CHECK(in_timed([&](pqxx::transaction_base& work) {
     fill_mine(work);
     claimed = claimed_in(claim_rows(work, terms));
-    if (limited && claimed.rows.empty() && held_us_ == 0) {
+    if (limited && claimed.rows.empty() && held_us() == 0) {
       claimed = claimed_in(claim_rows(work, {1, FairShare::kAny, kLast}));
     }
     if (limited) claimed.left_us = work.exec1(kLeft)[0].as<std::int64_t>();
@@ -106,29 +113,24 @@ PostgresStore::Claimed PostgresStore::claimed_in(const pqxx::result& rows) {
   for (const auto& row : rows) {
     Bundle& bundle = claimed.bundles[row[0].as<std::int64_t>()];
     bundle.epoch = unsigned_bits(row[1].as<std::int64_t>());
-    bundle.left += row[3].is_null() ? 0 : 1;
     claimed.left_us = std::max(claimed.left_us, row[2].as<std::int64_t>());
+    if (row[3].is_null()) continue;
+    ++bundle.left;
+    bundle.work_us += row[7].as<std::int64_t>();
   }
   claimed.rows = rows;
   return claimed;
 }
 
-Status PostgresStore::show_claimed(const Claimed& claimed,
-                                   const std::function<Status(const ClaimedCase&)>& visit) {
+Status PostgresStore::show_claimed(const Claimed& claimed, const VisitJob& visit) {
   for (const auto& [number, bundle] : claimed.bundles) bundles_[number] = bundle;
   for (const auto& row : claimed.rows) {
     if (row[3].is_null()) continue;
-    const auto id = unsigned_bits(row[3].as<std::int64_t>());
-    const std::string_view text(row[4].c_str(), row[4].size());
-    const auto epoch = unsigned_bits(row[1].as<std::int64_t>());
-    const auto elements = unsigned_bits(row[5].as<std::int64_t>());
-    const auto work_us = row[7].as<std::int64_t>();
-    Held& held = held_[id];  // exists already if the answer of an earlier claim was lost
-    held_us_ += work_us - held.work_us;
-    held = {row[0].as<std::int64_t>(), epoch, traits_of(text), elements, work_us};
-    ASSAY_CHECK(visit(
-        {{id, epoch},
-         {id, text, elements, unsigned_bits(row[6].as<std::int64_t>()), unsigned_bits(work_us)}}));
+    wire::JobT job;
+    job.test_case = planned_in(row, 3);
+    job.attempt.epoch = unsigned_bits(row[1].as<std::int64_t>());
+    held_[job.test_case.id] = row[0].as<std::int64_t>();
+    ASSAY_CHECK(visit(std::move(job)));
   }
   return {};
 }
@@ -152,7 +154,6 @@ Status PostgresStore::renew() {
 
 Status PostgresStore::release_all() {
   held_.clear();
-  held_us_ = 0;
   bundles_.clear();
   return in_plan([&](pqxx::work& work) { work.exec_params0(kRelease, claimer_, "{}"); });
 }

@@ -131,10 +131,10 @@ Status PostgresStore::begin_planning() {
   return in_plan([](pqxx::work& work) { work.exec(kPlanAlone); });
 }
 
-Status PostgresStore::add_case(const StoredCase& added) {
+Status PostgresStore::add_case(const wire::CaseT& added) {
   mine_.push_back(signed_bits(added.id));
-  added_.push_back({signed_bits(added.id), std::string(added.text), clamped(added.elements),
-                    clamped(added.bytes), std::max<std::int64_t>(clamped(added.work_us), 1)});
+  added_.push_back(added);
+  added_.back().work_us = std::max<std::uint64_t>(added.work_us, 1);
   const bool streams = planning_ != nullptr && planning_->cutter.has_value();
   return added_.size() < (streams ? kAtOnce : kSorted) ? Status() : stream_added();
 }
@@ -159,25 +159,25 @@ Status PostgresStore::prepare_planning() {
 
 // Removes known cases from `added_`, and sets the expected work of the others.
 void PostgresStore::keep_new() {
-  std::erase_if(added_, [this](const Added& each) {
-    const Estimates* known = find_id(planning_->known, each.id);
+  std::erase_if(added_, [this](const wire::CaseT& each) {
+    const Estimates now{signed_bits(each.id), clamped(each.elements), clamped(each.bytes)};
+    const Estimates* known = find_id(planning_->known, now.id);
     if (known == nullptr) return false;
-    if (std::tie(known->elements, known->bytes) != std::tie(each.elements, each.bytes)) {
-      planning_->changed.push_back({each.id, each.elements, each.bytes});
+    if (std::tie(known->elements, known->bytes) != std::tie(now.elements, now.bytes)) {
+      planning_->changed.push_back(now);
     }
     return true;
   });
-  for (Added& each : added_) {
-    const auto elements = unsigned_bits(each.elements);
-    each.work_us =
-        planning_->learned.expected_us(each.id, each.text, elements).value_or(each.work_us);
+  for (wire::CaseT& each : added_) {
+    const auto us = planning_->learned.expected_us(signed_bits(each.id), each.text, each.elements);
+    if (us) each.work_us = unsigned_bits(*us);
   }
 }
 
 // The expected work of `added_`.
 std::int64_t PostgresStore::work_us() const {
   std::int64_t all = 0;
-  for (const Added& each : added_) all += each.work_us;
+  for (const wire::CaseT& each : added_) all += clamped(each.work_us);
   return all;
 }
 
@@ -195,10 +195,11 @@ Status PostgresStore::write_added(const std::function<std::int64_t(std::int64_t)
           *connection_->plan, "planned",
           std::vector<std::string>{"id", "bundle", "text", "elements", "bytes", "work_us"});
     }
-    for (const Added& each : added_) {
-      const std::int64_t bundle = place(each.work_us);
-      *connection_->rows << std::tie(each.id, bundle, each.text, each.elements, each.bytes,
-                                     each.work_us);
+    for (const wire::CaseT& each : added_) {
+      const std::int64_t work_us = clamped(each.work_us);
+      *connection_->rows << std::make_tuple(signed_bits(each.id), place(work_us),
+                                            std::cref(each.text), clamped(each.elements),
+                                            clamped(each.bytes), work_us);
     }
     added_.clear();
     return {};
@@ -223,7 +224,7 @@ Status PostgresStore::place_added() {
   } else {
     ASSAY_CHECK(prepare_planning());
     keep_new();
-    std::sort(added_.begin(), added_.end(), [](const Added& a, const Added& b) {
+    std::sort(added_.begin(), added_.end(), [](const wire::CaseT& a, const wire::CaseT& b) {
       return std::tie(b.work_us, a.id) < std::tie(a.work_us, b.id);
     });
     sorted.emplace(planning_->first_bundle, bundle_us(), work_us());

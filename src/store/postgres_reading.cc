@@ -83,16 +83,11 @@ Status PostgresStore::each(const RunQuery& query, const VisitFinished& visit) {
                    [&](const pqxx::row& row) { return show_finished(row, 0, read, visit); });
 }
 
-Status PostgresStore::each_unfinished(const std::function<Status(const StoredCase&)>& visit) {
-  return each_read(kUnfinished, [&](const pqxx::row& row) {
-    const auto text = row[1].as<std::string>();
-    return visit(
-        {unsigned_bits(row[0].as<std::int64_t>()), text, unsigned_bits(row[2].as<std::int64_t>()),
-         unsigned_bits(row[3].as<std::int64_t>()), unsigned_bits(row[4].as<std::int64_t>())});
-  });
+Status PostgresStore::each_unfinished(const VisitPlanned& visit) {
+  return each_read(kUnfinished, [&](const pqxx::row& row) { return visit(planned_in(row, 0)); });
 }
 
-Status PostgresStore::each_invalid(const std::function<Status(const InvalidLine&)>& visit) {
+Status PostgresStore::each_invalid(const VisitInvalid& visit) {
   return each_read("SELECT place, text, message FROM invalid", [&](const pqxx::row& row) {
     return visit({row[0].as<std::string>(), row[1].as<std::string>(), row[2].as<std::string>()});
   });

@@ -45,41 +45,25 @@ class ArrayText {
 
 }  // namespace
 
-FinishedCase PostgresStore::Ended::finished() const {
-  FinishedCase finished;
-  finished.id = id;
-  finished.verdict = verdict;
-  finished.attempts = attempts;
-  finished.finished_ms = finished_ms;
-  finished.took_us = unsigned_bits(took_us);
-  finished.record = record;
-  return finished;
-}
-
-Result<bool> PostgresStore::finish(const Lease& lease, const FinishedCase& finished) {
-  const auto found = held_.find(lease.id);
-  if (found == held_.end() || found->second.epoch != lease.epoch) return false;
-  Held held = std::move(found->second);
-  held_.erase(found);
-  held_us_ -= held.work_us;
-  const auto bundle = bundles_.find(held.bundle);
-  if (bundle == bundles_.end() || bundle->second.epoch != held.epoch) return false;
-  --bundle->second.left;
-  done_us_ += held.work_us;
-  ended_.push_back({lease.id,
-                    std::move(held),
-                    finished.verdict,
-                    finished.attempts,
-                    finished.finished_ms,
-                    clamped(finished.took_us),
-                    {finished.record.begin(), finished.record.end()}});
+Result<bool> PostgresStore::finish(const FinishedCase& finished) {
+  const auto held = held_.find(finished.id);
+  if (held == held_.end()) return false;
+  const auto found = bundles_.find(held->second);
+  if (found == bundles_.end() || found->second.epoch != finished.epoch) return false;
+  Bundle& bundle = found->second;
+  const std::int64_t work_us = bundle.work_us / bundle.left;
+  bundle.work_us -= work_us;
+  --bundle.left;
+  done_us_ += work_us;
+  ended_.emplace_back(held->second, finished);
+  held_.erase(held);
   return true;
 }
 
-void PostgresStore::Sums::add(const Ended& ended) {
-  const CaseTraits& traits = ended.held.traits;
-  tally.add(traits, ended.finished());
-  costs.add(traits.api, traits.dtype, ended.held.elements, unsigned_bits(ended.took_us));
+void PostgresStore::Sums::add(const FinishedCase& ended) {
+  const CaseTraits traits = traits_of(ended.text);
+  tally.add(traits, ended);
+  costs.add(traits.api, traits.dtype, ended.elements, ended.took_us);
 }
 
 bool PostgresStore::has_results() const {
@@ -115,10 +99,10 @@ PostgresStore::Results PostgresStore::gathered() const {
   Results results;
   // Epochs by bundle, ordered because all claimers lock bundles in this order.
   std::map<std::int64_t, std::uint64_t> touched;
-  for (const Ended& each : ended_) {
-    touched[each.held.bundle] = each.held.epoch;
+  for (const auto& [number, each] : ended_) {
+    touched[number] = each.epoch;
     ids.add(signed_bits(each.id));
-    of.add(each.held.bundle);
+    of.add(number);
     outcomes.add(std::string(name(each.verdict.outcome)));
     mismatches.add(std::int64_t{each.verdict.mismatch});
     flags.add(std::int64_t{each.verdict.flags});
@@ -126,7 +110,7 @@ PostgresStore::Results PostgresStore::gathered() const {
     messages.add(replace_bad_bytes(each.verdict.message));
     attempts.add(std::int64_t{each.attempts});
     at_ms.add(each.finished_ms);
-    took_us.add(each.took_us);
+    took_us.add(clamped(each.took_us));
     faults.add(replace_bad_bytes(faults_text(each.verdict.faults)));
     const std::vector<std::uint8_t> record = packer.pack(each.record);
     sizes.add(static_cast<std::int64_t>(record.size()));
@@ -153,7 +137,7 @@ PostgresStore::Results PostgresStore::gathered() const {
 // Records all results with one statement. False if not every case can be recorded; then none was.
 bool PostgresStore::write_all(pqxx::transaction_base& transaction, const Results& results) {
   Sums sums;
-  for (const Ended& each : ended_) sums.add(each);
+  for (const auto& [number, each] : ended_) sums.add(each);
   const std::string changes = sums.tally.text();
   const std::string costs = sums.costs.text();
   try {
@@ -183,7 +167,7 @@ void PostgresStore::write_some(pqxx::transaction_base& transaction, const Result
     }
   }
   Sums sums;
-  for (const Ended& each : ended_) {
+  for (const auto& [number, each] : ended_) {
     if (recorded.contains(each.id)) sums.add(each);
   }
   if (!recorded.empty()) {
@@ -226,7 +210,7 @@ Status PostgresStore::write_results() {
 // another claimer will do it.
 void PostgresStore::add_up_tally() {
   std::size_t written = 0;
-  for (const Ended& each : ended_) written += 100 + each.held.traits.api.size();
+  for (const auto& [number, each] : ended_) written += 100 + each.text.size();
   if (std::uniform_int_distribution<std::size_t>(0, options_.tally_characters)(random_) > written)
     return;
   (void)within(options_.answer_limit, [&]() -> Status {

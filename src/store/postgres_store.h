@@ -14,6 +14,7 @@
 #include <random>
 #include <set>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "store/fair_share.h"
@@ -72,22 +73,21 @@ class PostgresStore final : public Store {
   Result<std::string> agree_on(std::string_view key, std::string_view value) override;
 
   // Between two commits, each case may be added once.
-  Status add_case(const StoredCase& added) override;
+  Status add_case(const wire::CaseT& added) override;
   Status add_invalid(const InvalidLine& line) override;
   Status forget_invalid() override;
   Result<std::int64_t> forget_finished(std::span<const Outcome> outcomes) override;
   std::uint64_t added() const override { return new_cases_; }
 
   // Commits first, then claims the most expensive bundles.
-  Result<Supply> claim(std::size_t bundles,
-                       const std::function<Status(const ClaimedCase&)>& visit) override;
+  Result<Supply> claim(std::size_t bundles, const VisitJob& visit) override;
   std::optional<std::chrono::milliseconds> lease_time() const override {
     return options_.lease_time;
   }
   Status renew() override;
   Status release_all() override;
   // True as far as this claimer knows; commit() drops the result if the lease is no longer valid.
-  Result<bool> finish(const Lease& lease, const FinishedCase& finished) override;
+  Result<bool> finish(const FinishedCase& finished) override;
   // Waits up to Options::patience for an unreachable database. A database that crashes may lose the
   // results of its last second; these cases run again.
   Status commit() override;
@@ -96,8 +96,8 @@ class PostgresStore final : public Store {
 
   Status each_finished_id(const std::function<void(std::uint64_t)>& visit) override;
   Status each(const RunQuery& query, const VisitFinished& visit) override;
-  Status each_unfinished(const std::function<Status(const StoredCase&)>& visit) override;
-  Status each_invalid(const std::function<Status(const InvalidLine&)>& visit) override;
+  Status each_unfinished(const VisitPlanned& visit) override;
+  Status each_invalid(const VisitInvalid& visit) override;
   Result<StoreCounts> counts() override;
   Result<Tally> tally() override;
   // Reads the bundles, not the cases, so it is fast for runs of any size.
@@ -123,27 +123,8 @@ class PostgresStore final : public Store {
   struct Connection;
   struct Bundle {
     std::uint64_t epoch = 0;
-    std::size_t left = 0;  // cases that this claimer was given and has not finished
-  };
-  // A claimed case that has not finished.
-  struct Held {
-    std::int64_t bundle = 0;
-    std::uint64_t epoch = 0;
-    CaseTraits traits;
-    std::uint64_t elements = 0;
-    std::int64_t work_us = 0;  // expected
-  };
-  // A finished case that is not written yet.
-  struct Ended {
-    std::uint64_t id = 0;
-    Held held;
-    Verdict verdict;
-    std::uint32_t attempts = 1;
-    std::int64_t finished_ms = 0;
-    std::int64_t took_us = 0;
-    std::vector<std::uint8_t> record;
-
-    FinishedCase finished() const;
+    std::int64_t left = 0;     // cases that this claimer was given and has not finished
+    std::int64_t work_us = 0;  // expected, of these
   };
   struct Results;  // finished cases as parameters of a statement
   struct Claimed;
@@ -157,17 +138,8 @@ class PostgresStore final : public Store {
     Tally tally;
     LearnedCosts costs;
 
-    void add(const Ended& ended);
+    void add(const FinishedCase& ended);
   };
-  // A planned case that is not sent yet.
-  struct Added {
-    std::int64_t id = 0;
-    std::string text;
-    std::int64_t elements = 0;
-    std::int64_t bytes = 0;
-    std::int64_t work_us = 0;
-  };
-
   // The newest result at some moment.
   struct Newest {
     std::int64_t sequence = 0;
@@ -200,11 +172,11 @@ class PostgresStore final : public Store {
   void forget_unknown_bundles(pqxx::transaction_base& transaction);
   bool has_results() const;
   Results gathered() const;
+  std::int64_t held_us() const;
   std::int64_t most_of_bundle(std::int64_t bundles) const;
   pqxx::result claim_rows(pqxx::transaction_base& work, const ClaimTerms& terms);
   static Claimed claimed_in(const pqxx::result& rows);
-  Status show_claimed(const Claimed& claimed,
-                      const std::function<Status(const ClaimedCase&)>& visit);
+  Status show_claimed(const Claimed& claimed, const VisitJob& visit);
   void note_work();
   bool write_all(pqxx::transaction_base& transaction, const Results& results);
   void write_some(pqxx::transaction_base& transaction, const Results& results);
@@ -228,15 +200,14 @@ class PostgresStore final : public Store {
   std::string claimer_;
   std::unique_ptr<Connection> connection_;  // null after patiently() has given up
   bool gave_up_ = false;                    // no answer came within Options::patience
-  std::vector<Added> added_;
-  std::vector<InvalidLine> invalid_;  // not sent yet
+  std::vector<wire::CaseT> added_;          // not sent yet
+  std::vector<InvalidLine> invalid_;        // likewise
   std::unique_ptr<Planning, PlanningDeleter> planning_;
   std::vector<std::int64_t> mine_;  // all added cases; if there are any, only these are claimed
   std::uint64_t new_cases_ = 0;     // of mine_
-  std::vector<Ended> ended_;
-  std::unordered_map<std::uint64_t, Held> held_;      // by case id
-  std::unordered_map<std::int64_t, Bundle> bundles_;  // by number
-  std::int64_t held_us_ = 0;                          // expected work of held_
+  std::vector<std::pair<std::int64_t, FinishedCase>> ended_;  // with their bundles; not written yet
+  std::unordered_map<std::uint64_t, std::int64_t> held_;      // unfinished case → its bundle
+  std::unordered_map<std::int64_t, Bundle> bundles_;          // by number
   std::int64_t done_us_ = 0;  // expected work of cases finished since the last share_.worked()
   FairShare share_;
   std::optional<Newest> newest_;  // see see_newest()

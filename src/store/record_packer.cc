@@ -62,24 +62,24 @@ RecordUnpacker::~RecordUnpacker() = default;
 RecordUnpacker::RecordUnpacker(RecordUnpacker&&) noexcept = default;
 RecordUnpacker& RecordUnpacker::operator=(RecordUnpacker&&) noexcept = default;
 
-Result<std::span<const std::uint8_t>> RecordUnpacker::unpack(std::span<const std::uint8_t> packed) {
-  record_.clear();
+Status RecordUnpacker::unpack(std::span<const std::uint8_t> packed,
+                              std::vector<std::uint8_t>& record) {
   if (!is_packed(packed)) {
-    record_.assign(packed.begin(), packed.end());
-    return record_;
+    record.assign(packed.begin(), packed.end());
+    return {};
   }
   const unsigned long long size = ZSTD_getFrameContentSize(packed.data(), packed.size());
   if (size > kMostRecordBytes)
     return fail("a stored record is damaged: its size is missing or above 64 MiB");
-  record_.resize(size);
+  record.resize(size);
   const std::size_t read =
-      ZSTD_decompress_usingDDict(context_.get(), record_.data(), record_.size(), packed.data(),
+      ZSTD_decompress_usingDDict(context_.get(), record.data(), record.size(), packed.data(),
                                  packed.size(), &unpacking_dictionary());
   if (ZSTD_isError(read) != 0 || read != size) {
     return fail(fmt::format("a stored record is damaged: {}",
                             ZSTD_isError(read) != 0 ? ZSTD_getErrorName(read) : "it ends early"));
   }
-  return record_;
+  return {};
 }
 
 }  // namespace assay

@@ -41,16 +41,15 @@ class RecordUnpacker {
   RecordUnpacker(RecordUnpacker&&) noexcept;
   RecordUnpacker& operator=(RecordUnpacker&&) noexcept;
 
-  // The record, packed or plain. It is valid until the next call. An error for damaged data, an
-  // unknown dictionary, and records above 64 MiB.
-  Result<std::span<const std::uint8_t>> unpack(std::span<const std::uint8_t> packed);
+  // Unpacks a record, packed or plain. An error for damaged data, an unknown dictionary, and
+  // records above 64 MiB.
+  Status unpack(std::span<const std::uint8_t> packed, std::vector<std::uint8_t>& record);
 
  private:
   struct Free {
     void operator()(ZSTD_DCtx_s* context) const;
   };
   std::unique_ptr<ZSTD_DCtx_s, Free> context_;
-  std::vector<std::uint8_t> record_;
 };
 
 }  // namespace assay

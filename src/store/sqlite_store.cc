@@ -99,6 +99,13 @@ Result<std::int64_t> version_if_any(Database& database, const std::filesystem::p
   return SqliteStore::checked_version(database, file);
 }
 
+// The case in a row whose columns from `first` on are id, text, elements and bytes.
+wire::CaseT planned_in(const Statement& row, int first) {
+  return wire::planned_case(unsigned_bits(row.integer(first)), row.text(first + 1),
+                            unsigned_bits(row.integer(first + 2)),
+                            unsigned_bits(row.integer(first + 3)));
+}
+
 // Checks a file before it is opened to write, which changes it. What another process has open is
 // refused later.
 Status check_untouched(const std::filesystem::path& file) {
@@ -279,7 +286,7 @@ Result<std::string> SqliteStore::agree_on(std::string_view key, std::string_view
 
 // ---- planning ----
 
-Status SqliteStore::add_case(const StoredCase& added) {
+Status SqliteStore::add_case(const wire::CaseT& added) {
   insert_case_.bind(1, signed_bits(added.id));
   insert_case_.bind(2, added.text);
   insert_case_.bind(3, signed_bits(added.elements));
@@ -337,8 +344,7 @@ bool SqliteStore::added_here(std::uint64_t id) {
 }
 
 // Claims cases in the order in which they were planned, after those of earlier claims.
-Result<Supply> SqliteStore::claim(std::size_t bundles,
-                                  const std::function<Status(const ClaimedCase&)>& visit) {
+Result<Supply> SqliteStore::claim(std::size_t bundles, const VisitJob& visit) {
   ASSAY_TRY(Statement rows,
             database_.prepare("SELECT number, id, text, elements, bytes FROM planned "
                               "WHERE number > ? AND id NOT IN (SELECT id FROM finished) "
@@ -348,21 +354,21 @@ Result<Supply> SqliteStore::claim(std::size_t bundles,
     ASSAY_TRY(const bool row, rows.step());
     if (!row) return Supply::none;
     claimed_to_ = rows.integer(0);
-    const auto id = unsigned_bits(rows.integer(1));
-    if (!added_here(id)) continue;
+    if (!added_here(unsigned_bits(rows.integer(1)))) continue;
     ++claimed;
-    ASSAY_CHECK(visit(
-        {{id, kOnlyEpoch},
-         {id, rows.text(2), unsigned_bits(rows.integer(3)), unsigned_bits(rows.integer(4))}}));
+    wire::JobT job;
+    job.test_case = planned_in(rows, 1);
+    job.attempt.epoch = kOnlyEpoch;
+    ASSAY_CHECK(visit(std::move(job)));
   }
   return Supply::more;
 }
 
-Result<bool> SqliteStore::finish(const Lease& lease, const FinishedCase& finished) {
+Result<bool> SqliteStore::finish(const FinishedCase& finished) {
   const Verdict& verdict = finished.verdict;
   const std::string faults = faults_text(verdict.faults);
   const std::vector<std::uint8_t> record = packer_.pack(finished.record);
-  insert_finished_.bind(1, signed_bits(lease.id));
+  insert_finished_.bind(1, signed_bits(finished.id));
   insert_finished_.bind(2, name(verdict.outcome));
   insert_finished_.bind(3, std::int64_t{verdict.mismatch});
   insert_finished_.bind(4, std::int64_t{verdict.flags});
@@ -425,24 +431,22 @@ Status SqliteStore::add_tally(Database& database, Tally& sums) {
   }
 }
 
-Status SqliteStore::each_unfinished(const std::function<Status(const StoredCase&)>& visit) {
+Status SqliteStore::each_unfinished(const VisitPlanned& visit) {
   ASSAY_TRY(Statement rows,
             database_.prepare("SELECT id, text, elements, bytes FROM planned WHERE id "
                               "NOT IN (SELECT id FROM finished) ORDER BY text"));
   while (true) {
     ASSAY_TRY(const bool row, rows.step());
     if (!row) return {};
-    ASSAY_CHECK(visit({unsigned_bits(rows.integer(0)), rows.text(1), unsigned_bits(rows.integer(2)),
-                       unsigned_bits(rows.integer(3))}));
+    ASSAY_CHECK(visit(planned_in(rows, 0)));
   }
 }
 
-Status SqliteStore::each_invalid(const std::function<Status(const InvalidLine&)>& visit) {
+Status SqliteStore::each_invalid(const VisitInvalid& visit) {
   return read_invalid(database_, visit);
 }
 
-Status SqliteStore::read_invalid(Database& database,
-                                 const std::function<Status(const InvalidLine&)>& visit) {
+Status SqliteStore::read_invalid(Database& database, const VisitInvalid& visit) {
   ASSAY_TRY(Statement rows, database.prepare("SELECT place, text, message FROM invalid"));
   while (true) {
     ASSAY_TRY(const bool row, rows.step());

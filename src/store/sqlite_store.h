@@ -28,8 +28,7 @@ class SqliteStore final : public Store {
   static Result<std::map<std::string, std::string>> read_properties(Database& database);
   static Result<StoreCounts> read_counts(Database& database);
   static Status add_tally(Database& database, Tally& sums);
-  static Status read_invalid(Database& database,
-                             const std::function<Status(const InvalidLine&)>& visit);
+  static Status read_invalid(Database& database, const VisitInvalid& visit);
   // Reads the columns of finished_rows(), which start at the column `first`. The case's text is
   // valid until the statement's next step. An error if the stored case is damaged.
   static Status read_finished(const Statement& row, int first, FinishedRow& read);
@@ -42,24 +41,20 @@ class SqliteStore final : public Store {
   Status set_property(std::string_view key, std::string_view value) override;
   Result<std::string> agree_on(std::string_view key, std::string_view value) override;
 
-  Status add_case(const StoredCase& added) override;
+  Status add_case(const wire::CaseT& added) override;
   Status add_invalid(const InvalidLine& line) override;
   Status forget_invalid() override;
   Result<std::int64_t> forget_finished(std::span<const Outcome> outcomes) override;
   std::uint64_t added() const override { return new_cases_; }
 
-  Result<Supply> claim(std::size_t bundles,
-                       const std::function<Status(const ClaimedCase&)>& visit) override;
-  std::optional<std::chrono::milliseconds> lease_time() const override { return std::nullopt; }
-  Status renew() override { return {}; }
-  Status release_all() override { return {}; }
-  Result<bool> finish(const Lease& lease, const FinishedCase& finished) override;
+  Result<Supply> claim(std::size_t bundles, const VisitJob& visit) override;
+  Result<bool> finish(const FinishedCase& finished) override;
   Status commit() override;
 
   Status each_finished_id(const std::function<void(std::uint64_t)>& visit) override;
   Status each(const RunQuery& query, const VisitFinished& visit) override;
-  Status each_unfinished(const std::function<Status(const StoredCase&)>& visit) override;
-  Status each_invalid(const std::function<Status(const InvalidLine&)>& visit) override;
+  Status each_unfinished(const VisitPlanned& visit) override;
+  Status each_invalid(const VisitInvalid& visit) override;
   Result<StoreCounts> counts() override;
   Result<Tally> tally() override;
   Result<std::vector<RunTotals>> other_runs() override;

@@ -1,6 +1,7 @@
 #pragma once
 
-// The store of a run: its properties, planned cases, leases and results.
+// The store of a run: its plan (properties and cases), the claims of those who run the cases, and a
+// reader of everything.
 //
 // One or more supervisors (claimers) work on a run. A claimer takes cases with claim(), extends its
 // leases with renew(), records each result with finish(), and returns unfinished cases with
@@ -26,6 +27,7 @@
 #include "store/finished_case.h"
 #include "store/run_totals.h"
 #include "store/tally.h"
+#include "wire/job.h"
 
 namespace assay {
 
@@ -33,27 +35,6 @@ namespace assay {
 inline constexpr std::string_view kRerunFlag = "flag.";
 // Property of a run of a part of a corpus: the part, such as "3/8".
 inline constexpr std::string_view kShardProperty = "shard";
-
-// A planned case. Elements and bytes are estimates (schedule/cost.h).
-struct StoredCase {
-  std::uint64_t id = 0;
-  std::string_view text;  // canonical
-  std::uint64_t elements = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t work_us = 0;  // expected time in a slot; 0: not known
-};
-
-// The right of one claimer to finish one case.
-struct Lease {
-  std::uint64_t id = 0;     // of the case
-  std::uint64_t epoch = 0;  // rises with every claim of that case
-};
-
-// A case with the lease that a claim gave.
-struct ClaimedCase {
-  Lease lease;
-  StoredCase planned;
-};
 
 // What this claimer can claim next.
 enum class Supply {
@@ -92,9 +73,12 @@ struct RunQuery {
   bool records = true;                      // false: FinishedCase::record stays empty
 };
 
+// A visitor that returns an error ends the visit with that error.
+using VisitPlanned = std::function<Status(const wire::CaseT&)>;
+using VisitJob = std::function<Status(wire::JobT)>;
 using VisitFinished = std::function<Status(const FinishedCase&)>;
+using VisitInvalid = std::function<Status(const InvalidLine&)>;
 
-// The reading half of a store. A visitor that returns an error ends the visit with that error.
 class RunReader {
  public:
   RunReader() = default;
@@ -107,9 +91,9 @@ class RunReader {
   // Visits finished cases in the order in which they finished.
   virtual Status each(const RunQuery& query, const VisitFinished& visit) = 0;
   // Visits planned cases that have not finished, in the order of their texts.
-  virtual Status each_unfinished(const std::function<Status(const StoredCase&)>& visit) = 0;
+  virtual Status each_unfinished(const VisitPlanned& visit) = 0;
   // Visits the invalid lines of the corpus.
-  virtual Status each_invalid(const std::function<Status(const InvalidLine&)>& visit) = 0;
+  virtual Status each_invalid(const VisitInvalid& visit) = 0;
   // The numbers of planned and finished cases.
   virtual Result<StoreCounts> counts() = 0;
   // The run's sums. A store keeps them; other readers add up all cases.
@@ -125,9 +109,12 @@ class RunReader {
   Status each_finished(const VisitFinished& visit) { return each({}, visit); }
 };
 
-class Store : public RunReader {
+class RunPlan {
  public:
-  static constexpr std::chrono::milliseconds kUsualPace{1'000};
+  RunPlan() = default;
+  RunPlan(const RunPlan&) = delete;
+  RunPlan& operator=(const RunPlan&) = delete;
+  virtual ~RunPlan() = default;
 
   // Sets a property, whatever it was before.
   virtual Status set_property(std::string_view key, std::string_view value) = 0;
@@ -135,49 +122,60 @@ class Store : public RunReader {
   // once get the same value.
   virtual Result<std::string> agree_on(std::string_view key, std::string_view value) = 0;
 
-  // ---- planning ----
-
   // Adds a case. A case that is already planned keeps its text and result, and gets the new
   // estimates.
-  virtual Status add_case(const StoredCase& added) = 0;
+  virtual Status add_case(const wire::CaseT& added) = 0;
   // Adds an invalid line.
   virtual Status add_invalid(const InvalidLine& line) = 0;
   // Removes all invalid lines, so that a resumed run does not count them twice.
   virtual Status forget_invalid() = 0;
   // Makes finished cases with these outcomes unfinished, for a retest. Gives their number.
   virtual Result<std::int64_t> forget_finished(std::span<const Outcome> outcomes) = 0;
+  // Calls `visit` with the id of each finished case.
+  virtual Status each_finished_id(const std::function<void(std::uint64_t)>& visit) = 0;
   // How many of the added cases were new to the run, as of the last commit().
   virtual std::uint64_t added() const = 0;
 
-  // ---- leases ----
-
-  // Claims up to `bundles` bundles of unfinished cases that no claimer holds, and visits each case.
-  // A bundle is one case or a few seconds of work, as the store decides. A claimer that has added
-  // cases gets only these; another one gets any case of the run. A case that this claimer holds is
-  // not claimed again, even if its lease has expired: renew() makes the lease valid again unless
-  // another claimer has taken the case.
-  virtual Result<Supply> claim(std::size_t bundles,
-                               const std::function<Status(const ClaimedCase&)>& visit) = 0;
-  // How long a lease is valid without renew(); nullopt: as long as the store is open.
-  virtual std::optional<std::chrono::milliseconds> lease_time() const = 0;
-  // Extends all leases of this claimer.
-  virtual Status renew() = 0;
-  // Returns the unfinished cases of this claimer, so that others can claim them. Call it after
-  // commit().
-  virtual Status release_all() = 0;
-  // Records the result of a case; `finished` must have its text. False, and nothing is written, if
-  // the lease is no longer valid: the case has finished, or another claimer holds it.
-  virtual Result<bool> finish(const Lease& lease, const FinishedCase& finished) = 0;
-
   // Makes everything that was written so far durable. The data survive the death of any process.
   virtual Status commit() = 0;
+};
 
+// The defaults are those of a run with one claimer, which keeps nothing.
+class RunClaims {
+ public:
+  static constexpr std::chrono::milliseconds kUsualPace{1'000};
+
+  RunClaims() = default;
+  RunClaims(const RunClaims&) = delete;
+  RunClaims& operator=(const RunClaims&) = delete;
+  virtual ~RunClaims() = default;
+
+  // Claims up to `bundles` bundles of unfinished cases that no claimer holds, and visits each case
+  // with its epoch. A bundle is one case or a few seconds of work, as the store decides. A claimer
+  // that has added cases gets only these; another one gets any case of the run. A case that this
+  // claimer holds is not claimed again, even if its lease has expired: renew() makes the lease
+  // valid again unless another claimer has taken the case.
+  virtual Result<Supply> claim(std::size_t bundles, const VisitJob& visit) = 0;
+  // How long a lease is valid without renew(); nullopt: as long as the store is open.
+  virtual std::optional<std::chrono::milliseconds> lease_time() const { return std::nullopt; }
+  // Extends all leases of this claimer.
+  virtual Status renew() { return {}; }
+  // Returns the unfinished cases of this claimer, so that others can claim them. Call it after
+  // commit().
+  virtual Status release_all() { return {}; }
+  // Records the result of a case. False, and nothing is written, if the lease of its epoch is no
+  // longer valid: the case has finished, or another claimer holds it.
+  virtual Result<bool> finish(const FinishedCase& finished) = 0;
+  // As RunPlan::commit().
+  virtual Status commit() { return {}; }
   // How long a claimer should wait between two visits. Longer if visits are slow because many
   // claimers share the store.
   virtual std::chrono::milliseconds pace() const { return kUsualPace; }
+};
 
-  // Calls `visit` with the id of each finished case.
-  virtual Status each_finished_id(const std::function<void(std::uint64_t)>& visit) = 0;
+class Store : public RunReader, public RunPlan, public RunClaims {
+ public:
+  Status commit() override = 0;
 };
 
 // How a store is opened.

@@ -20,6 +20,10 @@ struct JobT {
   JobT() { trial.values = kUsualValues; }
 };
 
+// A planned case. Elements, bytes and µs are estimates (schedule/cost.h); 0: not known.
+CaseT planned_case(std::uint64_t id, std::string_view text, std::uint64_t elements = 0,
+                   std::uint64_t bytes = 0, std::uint64_t work_us = 0);
+
 // Converts a job to a table of a message, and back.
 flatbuffers::Offset<Job> pack(flatbuffers::FlatBufferBuilder& builder, const JobT& job);
 JobT unpack(const Job& job);

@@ -272,7 +272,7 @@ TEST(Campaign, AWorkerThatIsToldToStopGivesBackWhatItHolds) {
   // At once, although its leases would have held for half a minute.
   const auto rest = open_store(server.address("stopped"), StoreMode::existing);
   std::size_t left = 0;
-  const auto supply = (*rest)->claim(1000, [&](const ClaimedCase&) -> Status {
+  const auto supply = (*rest)->claim(1000, [&](const wire::JobT&) -> Status {
     ++left;
     return {};
   });

@@ -19,8 +19,8 @@ TEST(ClaimCases, ExpectsOfEachWhatItsTextSays) {
   ASSERT_TRUE(store);
   const std::string product =
       R"(paddle.mm(Tensor([2000, 2000], "float32"), Tensor([2000, 2000], "float32")))";
-  ASSERT_TRUE((*store)->add_case({1, product, 8'000'000, 1, 0}));
-  ASSERT_TRUE((*store)->add_case({2, "no case", 8'000'000, 1, 0}));
+  ASSERT_TRUE((*store)->add_case(wire::planned_case(1, product, 8'000'000, 1, 0)));
+  ASSERT_TRUE((*store)->add_case(wire::planned_case(2, "no case", 8'000'000, 1, 0)));
   ASSERT_TRUE((*store)->commit());
   std::vector<wire::JobT> claimed;
   ASSERT_TRUE(

@@ -55,18 +55,16 @@ int next_descriptor() {
 }  // namespace
 
 // A store that is slow, and fails now and then.
-class ShellSimulation::Database final : public Store {
+class ShellSimulation::Database final : public RunClaims {
  public:
   Database(ShellSimulation& run, SimulatedSystem& system) : run_(run), system_(system) {}
 
-  Result<Supply> claim(std::size_t bundles,
-                       const std::function<Status(const ClaimedCase&)>& visit) override {
+  Result<Supply> claim(std::size_t bundles, const VisitJob& visit) override {
     ASSAY_CHECK(visit_database());
-    for (const wire::JobT& job : rows().claim(SimulatedStore::kUs, bundles, now_ms())) {
-      const auto& planned = job.test_case;
-      const StoredCase stored{planned.id, run_.texts_[planned.id], planned.elements, planned.bytes,
-                              1'000};
-      ASSAY_CHECK(visit({{planned.id, job.attempt.epoch}, stored}));
+    for (wire::JobT& job : rows().claim(SimulatedStore::kUs, bundles, now_ms())) {
+      job.test_case.text = run_.texts_[job.test_case.id];
+      job.test_case.work_us = 1'000;
+      ASSAY_CHECK(visit(std::move(job)));
     }
     return rows().supply(SimulatedStore::kUs);
   }
@@ -84,46 +82,21 @@ class ShellSimulation::Database final : public Store {
     rows().release(SimulatedStore::kUs);
     return {};
   }
-  Result<bool> finish(const Lease& lease, const FinishedCase& finished) override {
-    const Nature nature = rows().rows.at(lease.id).nature;
+  Result<bool> finish(const FinishedCase& finished) override {
+    const Nature nature = rows().rows.at(finished.id).nature;
     const Outcome outcome = finished.verdict.outcome;
     const bool answers = nature == Nature::passes || nature == Nature::fails;
     const Outcome right = nature == Nature::passes ? Outcome::pass : Outcome::mismatch;
     if (answers && outcome != right && outcome != Outcome::crash) {
-      run_.wrong_ = fmt::format("case {} gets the verdict {}", lease.id, name(outcome));
+      run_.wrong_ = fmt::format("case {} gets the verdict {}", finished.id, name(outcome));
     }
     if (!answers && outcome == Outcome::pass) run_.wrong_ = "a case passes that never answered";
-    return rows().finish(SimulatedStore::kUs, lease.id, lease.epoch, finished.verdict);
+    return rows().finish(SimulatedStore::kUs, finished.id, finished.epoch, finished.verdict);
   }
   Status commit() override {
     ASSAY_CHECK(visit_database());
     rows().commit(SimulatedStore::kUs);
     return {};
-  }
-
-  // What a session does not call.
-  Result<std::map<std::string, std::string>> properties() override { return fail("not here"); }
-  Status each(const RunQuery&, const VisitFinished&) override { return fail("not here"); }
-  Status each_unfinished(const std::function<Status(const StoredCase&)>&) override {
-    return fail("not here");
-  }
-  Status each_invalid(const std::function<Status(const InvalidLine&)>&) override {
-    return fail("not here");
-  }
-  Result<StoreCounts> counts() override { return fail("not here"); }
-  Status set_property(std::string_view, std::string_view) override { return fail("not here"); }
-  Result<std::string> agree_on(std::string_view, std::string_view) override {
-    return fail("not here");
-  }
-  Status add_case(const StoredCase&) override { return fail("not here"); }
-  Status add_invalid(const InvalidLine&) override { return fail("not here"); }
-  Status forget_invalid() override { return fail("not here"); }
-  Result<std::int64_t> forget_finished(std::span<const Outcome>) override {
-    return fail("not here");
-  }
-  std::uint64_t added() const override { return 0; }
-  Status each_finished_id(const std::function<void(std::uint64_t)>&) override {
-    return fail("not here");
   }
 
  private:

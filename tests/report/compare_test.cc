@@ -75,12 +75,12 @@ PastRun past_of(const std::vector<Standing>& cases,
     const auto store = StoredRun::must(open_store(folder.path(), StoreMode::create));
     for (const Standing& each : cases) {
       const std::uint64_t id = case_id(each.text);
-      StoredRun::must(store->add_case({id, each.text}));
+      StoredRun::must(store->add_case(wire::planned_case(id, each.text)));
       FinishedCase finished;
       finished.id = id;
       finished.text = each.text;
       finished.verdict = each.verdict;
-      StoredRun::must(store->finish({id, 1}, finished));
+      StoredRun::must(store->finish(finished));
     }
     for (const auto& [key, value] : properties) StoredRun::must(store->set_property(key, value));
     StoredRun::must(store->commit());
@@ -320,7 +320,7 @@ TEST(Compare, AFaultIsNotFixedWhileCasesOfItsApiHaveNotFinished) {
   const auto file = folder / "baseline.toml";
   written(run_of(before())->store(), file);
   const auto now = run_of(after());
-  StoredRun::must(now->store().add_case({7, "paddle.mended(2)"}));
+  StoredRun::must(now->store().add_case(wire::planned_case(7, "paddle.mended(2)")));
   StoredRun::must(now->store().commit());
   const PastRun past = StoredRun::must(load_past(file.string()));
   const RunComparison comparison = StoredRun::must(compare_runs(now->store(), past, false));
@@ -329,7 +329,7 @@ TEST(Compare, AFaultIsNotFixedWhileCasesOfItsApiHaveNotFinished) {
   EXPECT_EQ(StoredRun::must(write_baseline(now->store(), file)).gone.size(), 1U);
   // Nor has the run passed, whatever it has shown so far.
   const auto good = run_of({{"paddle.mended(1)", came_to(Outcome::pass)}});
-  StoredRun::must(good->store().add_case({7, "paddle.mended(2)"}));
+  StoredRun::must(good->store().add_case(wire::planned_case(7, "paddle.mended(2)")));
   StoredRun::must(good->store().commit());
   const RunReport report = StoredRun::must(load_report(good->store()));
   const RunComparison fine = StoredRun::must(compare_runs(good->store(), past, false));

@@ -51,8 +51,8 @@ FinishedCase finished_of(const Came& each) {
 std::unique_ptr<StoredRun> in_folder(const std::vector<Came>& cases) {
   auto run = std::make_unique<StoredRun>();
   for (const Came& each : cases) {
-    const std::uint64_t id = run->plan(each.text);
-    StoredRun::must(run->store().finish({id, 1}, finished_of(each)));
+    run->plan(each.text);
+    StoredRun::must(run->store().finish(finished_of(each)));
   }
   StoredRun::must(run->store().commit());
   return run;
@@ -66,14 +66,17 @@ class DatabaseReport : public Postgres {
     std::map<std::uint64_t, const Came*> by_id;
     for (const Came& each : cases) {
       by_id[case_id(each.text)] = &each;
-      StoredRun::must(store->add_case({case_id(each.text), each.text, 1, 1, 7'000}));
+      StoredRun::must(
+          store->add_case(wire::planned_case(case_id(each.text), each.text, 1, 1, 7'000)));
     }
     StoredRun::must(store->commit());
     while (true) {
-      const std::vector<Lease> leases = claim(*store, 100);
+      const std::vector<wire::JobT> leases = claim(*store, 100);
       if (leases.empty()) break;
-      for (const Lease& lease : leases) {
-        EXPECT_TRUE(StoredRun::must(store->finish(lease, finished_of(*by_id.at(lease.id)))));
+      for (const wire::JobT& job : leases) {
+        FinishedCase finished = finished_of(*by_id.at(job.test_case.id));
+        finished.epoch = job.attempt.epoch;
+        EXPECT_TRUE(StoredRun::must(store->finish(finished)));
       }
     }
     StoredRun::must(store->commit());

@@ -41,15 +41,15 @@ class StoredRun {
     finished.text = text;
     finished.verdict = verdict;
     finished.finished_ms = 1'700'000'000'000;
-    finished.record = record;
+    finished.record.assign(record.begin(), record.end());
     finished.took_us = took_us;
-    must(store_->finish({id, 1}, finished));
+    must(store_->finish(finished));
     return id;
   }
 
   std::uint64_t plan(const std::string& text) {
     const std::uint64_t id = case_id(text);
-    must(store_->add_case({id, text}));
+    must(store_->add_case(wire::planned_case(id, text)));
     return id;
   }
 

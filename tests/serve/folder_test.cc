@@ -29,15 +29,15 @@ void finish(Store& store, int number, std::span<const std::uint8_t> record = {})
   made.verdict.message = text;
   made.verdict.outcome = number % 3 == 0 ? Outcome::crash : Outcome::pass;
   made.finished_ms = 1'000 + number;
-  made.record = record;
-  ASSERT_TRUE(*store.finish({made.id, 1}, made));
+  made.record.assign(record.begin(), record.end());
+  ASSERT_TRUE(*store.finish(made));
 }
 
 std::unique_ptr<Store> planned(const Folder& folder, int cases) {
   auto store = StoredRun::must(open_store(folder.path(), StoreMode::create));
   for (int i = 1; i <= cases; ++i) {
     const std::string text = text_of(i);
-    EXPECT_TRUE(store->add_case({case_id(text), text}));
+    EXPECT_TRUE(store->add_case(wire::planned_case(case_id(text), text)));
   }
   EXPECT_TRUE(store->commit());
   return store;
@@ -137,11 +137,11 @@ TEST(AFolder, IsNeverReadHalf) {
     ASSERT_TRUE(news.has_value()) << news.error().message;
     EXPECT_FALSE(news->begun_again);
     EXPECT_EQ(news->counts.finished % 10, 0U) << "half a transaction";
-    for (const KeptCase& each : news->cases) {
-      EXPECT_TRUE(seen.insert(each.finished.id).second);
-      EXPECT_EQ(each.finished.verdict.message, each.text);
-      EXPECT_EQ(each.finished.id, case_id(each.text));
-      if (each.finished.verdict.outcome != Outcome::crash) continue;
+    for (const FinishedCase& each : news->cases) {
+      EXPECT_TRUE(seen.insert(each.id).second);
+      EXPECT_EQ(each.verdict.message, each.text);
+      EXPECT_EQ(each.id, case_id(each.text));
+      if (each.verdict.outcome != Outcome::crash) continue;
       EXPECT_EQ(each.record, std::vector<std::uint8_t>(12'000, 7));
     }
     ++looks;

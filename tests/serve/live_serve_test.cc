@@ -6,6 +6,7 @@
 #include <pqxx/pqxx>
 #include <thread>
 
+#include "../store/claimed.h"
 #include "../store/postgres_server.h"
 #include "serve/source.h"
 #include "store/postgres_store.h"
@@ -13,6 +14,8 @@
 namespace assay {
 namespace {
 
+using testing::claim;
+using testing::finished_of;
 using ::testing::HasSubstr;
 using testing::PostgresServer;
 
@@ -26,7 +29,7 @@ class ALiveDatabase : public ::testing::Test {
     for (std::uint64_t id = 1; id <= 400; ++id) {
       const std::string text = "paddle.api" + std::to_string(id % 4) + "(Tensor([" +
                                std::to_string(id) + "], \"int8\"))";
-      ASSERT_TRUE(planner_->add_case({id, text, 1, 1, 1000}));
+      ASSERT_TRUE(planner_->add_case(wire::planned_case(id, text, 1, 1, 1000)));
     }
     ASSERT_TRUE(planner_->set_property("mode", "accuracy"));
     ASSERT_TRUE(planner_->set_property("test.lane", "paddle"));
@@ -40,19 +43,11 @@ class ALiveDatabase : public ::testing::Test {
   std::unique_ptr<PostgresStore> opened() const {
     return std::move(*PostgresStore::open(address_, StoreMode::create));
   }
-  static std::vector<Lease> claim(PostgresStore& store, std::size_t bundles) {
-    std::vector<Lease> leases;
-    EXPECT_TRUE(store.claim(bundles, [&](const ClaimedCase& each) -> Status {
-      leases.push_back(each.lease);
-      return {};
-    }));
-    return leases;
-  }
-  static void finish(PostgresStore& store, const std::vector<Lease>& leases, Outcome outcome) {
-    for (const Lease& lease : leases) {
-      FinishedCase made;
+  static void finish(PostgresStore& store, const std::vector<wire::JobT>& jobs, Outcome outcome) {
+    for (const wire::JobT& job : jobs) {
+      FinishedCase made = finished_of(job);
       made.verdict.outcome = outcome;
-      ASSERT_TRUE(*store.finish(lease, made));
+      ASSERT_TRUE(*store.finish(made));
     }
     ASSERT_TRUE(store.commit());
   }
@@ -104,7 +99,7 @@ TEST_F(ALiveDatabase, MissesNoCaseThatIsCommittedLate) {
   late.exec0(
       "INSERT INTO finished (sequence, id, outcome, mismatch, flags, lane, message, attempts, "
       "at_ms, took_us, faults) VALUES (nextval('finished_sequence_seq'), " +
-      std::to_string(first[0].id) + ", 'crash', 0, 0, '', '', 1, 0, 0, '')");
+      std::to_string(first[0].test_case.id) + ", 'crash', 0, 0, '', '', 1, 0, 0, '')");
   finish(*fast, second, Outcome::crash);
   (void)page();
   EXPECT_LE(page()["listed"], second.size());
@@ -130,7 +125,7 @@ TEST_F(ALiveDatabase, IsCountedAgainAfterARetest) {
 TEST_F(ALiveDatabase, IsShownWithTheOtherRunsOfItsDatabase) {
   const auto other =
       std::move(*PostgresStore::open(server_->address("earlier"), StoreMode::create));
-  ASSERT_TRUE(other->add_case({1, "paddle.abs(1)", 1, 1, 1000}));
+  ASSERT_TRUE(other->add_case(wire::planned_case(1, "paddle.abs(1)", 1, 1, 1000)));
   ASSERT_TRUE(other->set_property("mode", "accuracy"));
   ASSERT_TRUE(other->set_property("test.lane", "paddle"));
   ASSERT_TRUE(other->set_property("test.device", "gpu"));
@@ -143,10 +138,10 @@ TEST_F(ALiveDatabase, IsShownWithTheOtherRunsOfItsDatabase) {
   ASSERT_TRUE(unlike->commit());
   const auto worker = opened();
   const auto leases = claim(*worker, 3);
-  for (const Lease& lease : leases) {
-    FinishedCase made;
+  for (const wire::JobT& job : leases) {
+    FinishedCase made = finished_of(job);
     made.finished_ms = 100'000;
-    ASSERT_TRUE(*worker->finish(lease, made));
+    ASSERT_TRUE(*worker->finish(made));
   }
   ASSERT_TRUE(worker->commit());
   (void)page();
@@ -165,7 +160,7 @@ TEST_F(ALiveDatabase, IsOnlyRead) {
   options.read_only = true;
   const auto reader = PostgresStore::open(address_, StoreMode::existing, options);
   ASSERT_TRUE(reader.has_value());
-  const auto refused = (*reader)->claim(1, [](const ClaimedCase&) -> Status { return {}; });
+  const auto refused = (*reader)->claim(1, [](const wire::JobT&) -> Status { return {}; });
   ASSERT_FALSE(refused.has_value());
   EXPECT_THAT(refused.error().message, HasSubstr("read-only"));
 }

@@ -253,7 +253,8 @@ TEST(StagesOfACase, AreThoseOfItsLanes) {
   record.add_compare_ns(5 * kSecond);
   builder.Finish(record.Finish());
   FinishedCase timed = finished(1, kAdd, Outcome::pass);
-  timed.record = wire::bytes_of(builder);
+  const auto bytes = wire::bytes_of(builder);
+  timed.record.assign(bytes.begin(), bytes.end());
   const StageTimes times = stage_times(timed);
   EXPECT_EQ(times.cases, 1U);
   // fill, test forward, test backward, reference, copy, compare, wait

@@ -11,7 +11,7 @@
 #include "case/parser.h"
 #include "shrink/candidates.h"
 #include "shrink/search.h"
-#include "shrink/shrink_store.h"
+#include "shrink/shrink_claims.h"
 #include "shrink/tree.h"
 
 namespace assay {
@@ -206,25 +206,27 @@ TEST(Search, TheBudgetEndsIt) {
 
 // ---- the store that the engine sees ----
 
-TEST(ShrinkStore, HandsOutEachCaseOnceAndEndsWithTheSearches) {
+TEST(ShrinkClaims, HandsOutEachCaseOnceAndEndsWithTheSearches) {
   const std::string text = R"(paddle.f(Tensor([4], "float32")))";
   std::vector<ShrinkSearch> searches;
   searches.emplace_back(1, text, mismatch_of(text), ShrinkLimits{});
   searches.emplace_back(2, text, mismatch_of(text), ShrinkLimits{});  // the same case
-  ShrinkStore store(searches, std::numeric_limits<std::int64_t>::max());
+  ShrinkClaims store(searches, std::numeric_limits<std::int64_t>::max());
   std::multiset<std::string> seen;
   for (int round = 0; round < 1000; ++round) {
     std::vector<std::pair<std::uint64_t, std::string>> claimed;
-    const Supply supply = *store.claim(1000, [&](const ClaimedCase& each) -> Status {
-      claimed.emplace_back(each.lease.id, each.planned.text);
+    const Supply supply = *store.claim(1000, [&](const wire::JobT& each) -> Status {
+      claimed.emplace_back(each.test_case.id, each.test_case.text);
       return {};
     });
     for (const auto& [id, asked] : claimed) {
       seen.insert(asked);
       FinishedCase finished;
+      finished.id = id;
+      finished.text = asked;
       finished.verdict = {Outcome::mismatch, kValue, 0, "", "differs"};
-      EXPECT_TRUE(*store.finish({id, 1}, finished));
-      EXPECT_FALSE(*store.finish({id, 1}, finished));  // it has ended already
+      EXPECT_TRUE(*store.finish(finished));
+      EXPECT_FALSE(*store.finish(finished));  // it has ended already
     }
     if (supply == Supply::none) break;
   }
@@ -233,13 +235,13 @@ TEST(ShrinkStore, HandsOutEachCaseOnceAndEndsWithTheSearches) {
   for (const std::string& each : seen) EXPECT_EQ(seen.count(each), 1U) << each;
 }
 
-TEST(ShrinkStore, WhenTheTimeIsOverNothingMoreIsClaimed) {
+TEST(ShrinkClaims, WhenTheTimeIsOverNothingMoreIsClaimed) {
   const std::string text = R"(paddle.f(Tensor([4], "float32")))";
   std::vector<ShrinkSearch> searches;
   searches.emplace_back(1, text, mismatch_of(text), ShrinkLimits{});
-  ShrinkStore store(searches, 0);
+  ShrinkClaims store(searches, 0);
   std::size_t claimed = 0;
-  EXPECT_EQ(*store.claim(10, [&](const ClaimedCase&) -> Status { return ++claimed, Status(); }),
+  EXPECT_EQ(*store.claim(10, [&](const wire::JobT&) -> Status { return ++claimed, Status(); }),
             Supply::none);
   EXPECT_EQ(claimed, 0U);
 }

@@ -82,15 +82,16 @@ inline Fault made_fault(Outcome outcome, std::mt19937_64& random) {
 }
 
 // Finishes the case with a random verdict.
-inline Result<bool> finish_somehow(Store& store, const Lease& lease, std::mt19937_64& random) {
+inline Result<bool> finish_somehow(RunClaims& store, std::uint64_t id, std::mt19937_64& random,
+                                   std::uint64_t epoch = 1) {
   constexpr std::array kEnds{Outcome::pass, Outcome::pass, Outcome::mismatch, Outcome::crash,
                              Outcome::no_kernel};
   const std::vector<std::uint64_t> ns{random() % 1000, random() % 1000, random() % 1000, 1};
   const auto record = record_of(ns, ns, "wide", random() % 3 == 0 ? "too large" : "");
-  const std::string text = made_text(lease.id);
   FinishedCase made;
-  made.id = lease.id;
-  made.text = text;
+  made.id = id;
+  made.text = made_text(id);
+  made.epoch = epoch;
   made.verdict.outcome = kEnds[random() % kEnds.size()];
   made.verdict.flags = static_cast<std::uint8_t>(random() % 4 == 0 ? random() % 16 : 0);
   if (info(made.verdict.outcome).failed) {
@@ -101,7 +102,7 @@ inline Result<bool> finish_somehow(Store& store, const Lease& lease, std::mt1993
   made.finished_ms = static_cast<std::int64_t>(random() % 600'000);
   made.took_us = random() % 10'000;
   if (random() % 5 != 0) made.record = record;
-  return store.finish(lease, made);
+  return store.finish(made);
 }
 
 }  // namespace assay::testing

@@ -26,15 +26,17 @@ std::filesystem::path run_of(const Folder& folder, const std::string& name, cons
   for (const auto& [key, value] : properties) EXPECT_TRUE((*store)->set_property(key, value));
   for (const auto& [text, outcome] : cases) {
     const std::uint64_t id = std::hash<std::string>()(text);
-    EXPECT_TRUE((*store)->add_case({id, text}));
+    EXPECT_TRUE((*store)->add_case(wire::planned_case(id, text)));
     FinishedCase finished;
+    finished.id = id;
     finished.text = text;
     finished.verdict.outcome = outcome;
     finished.verdict.message = "from " + name;
-    EXPECT_TRUE((*store)->finish({id, 1}, finished));
+    EXPECT_TRUE((*store)->finish(finished));
   }
   if (!unfinished.empty()) {
-    EXPECT_TRUE((*store)->add_case({std::hash<std::string>()(unfinished), unfinished}));
+    EXPECT_TRUE(
+        (*store)->add_case(wire::planned_case(std::hash<std::string>()(unfinished), unfinished)));
   }
   EXPECT_TRUE((*store)->add_invalid({"cases.txt:7", "bad", "column 1"}));
   EXPECT_TRUE((*store)->commit());

@@ -54,7 +54,7 @@ TEST_F(Postgres, TablesThatAnotherVersionChangedMeanwhileAreReported) {
     work.exec0("ALTER TABLE bundle RENAME COLUMN rank TO of_a_later_version");
     work.commit();
   }
-  const auto supply = store->claim(1, [](const ClaimedCase&) { return Status(); });
+  const auto supply = store->claim(1, [](const wire::JobT&) { return Status(); });
   ASSERT_FALSE(supply);
   EXPECT_THAT(supply.error().message, HasSubstr("continue with that version"));
 }

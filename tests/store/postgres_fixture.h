@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "claimed.h"
 #include "postgres_server.h"
 #include "store/postgres_store.h"
 
@@ -62,40 +63,25 @@ class Postgres : public ::testing::Test {
 inline void add(Store& store, std::uint64_t first, std::uint64_t last) {
   for (std::uint64_t id = first; id <= last; ++id) {
     const std::string text = "paddle.abs(" + std::to_string(id) + ")";
-    ASSERT_TRUE(store.add_case({id, text, id, id, id}));
+    ASSERT_TRUE(store.add_case(wire::planned_case(id, text, id, id, id)));
   }
   ASSERT_TRUE(store.commit());
 }
 
-inline std::vector<Lease> claim(Store& store, std::size_t most, std::optional<Supply> left = {}) {
-  std::vector<Lease> leases;
-  const auto supply = store.claim(most, [&](const ClaimedCase& each) -> Status {
-    leases.push_back(each.lease);
-    return {};
-  });
-  EXPECT_TRUE(supply.has_value()) << supply.error().message;
-  if (left) {
-    EXPECT_EQ(*supply, *left);
-  }
-  return leases;
-}
-
-inline bool finish(Store& store, const Lease& lease, Outcome outcome = Outcome::pass) {
-  FinishedCase made;
-  made.id = lease.id;
+inline bool finish(Store& store, const wire::JobT& job, Outcome outcome = Outcome::pass) {
+  FinishedCase made = finished_of(job);
   made.verdict = {outcome, kValue, kFlaky, "paddle", std::string("a message\0, \xff", 13)};
   made.attempts = 2;
   made.finished_ms = 1'700'000'000'000;
-  made.took_us = 5'000'000 / lease.id;
-  const std::vector<std::uint8_t> record{0, 255, 10, 92};
-  made.record = record;
-  const auto taken = store.finish(lease, made);
+  made.took_us = 5'000'000 / made.id;
+  made.record = {0, 255, 10, 92};
+  const auto taken = store.finish(made);
   return taken && *taken;
 }
 
-inline std::set<std::uint64_t> ids_of(const std::vector<Lease>& leases) {
+inline std::set<std::uint64_t> ids_of(const std::vector<wire::JobT>& jobs) {
   std::set<std::uint64_t> ids;
-  for (const Lease& lease : leases) ids.insert(lease.id);
+  for (const wire::JobT& job : jobs) ids.insert(job.test_case.id);
   return ids;
 }
 
@@ -107,7 +93,7 @@ inline std::vector<std::uint64_t> finished_ids(Store& store) {
 
 inline std::map<std::uint64_t, std::uint64_t> expected_of(Store& store) {
   std::map<std::uint64_t, std::uint64_t> expected;
-  EXPECT_TRUE(store.each_unfinished([&](const StoredCase& each) -> Status {
+  EXPECT_TRUE(store.each_unfinished([&](const wire::CaseT& each) -> Status {
     expected[each.id] = each.work_us;
     return {};
   }));

@@ -16,7 +16,7 @@ TEST_F(Postgres, ResultsOutliveARestartOfTheDatabase) {
   const StorePtr store = opened();
   add(*store, 1, 3);
   const auto leases = claim(*store, 3);
-  for (const Lease& lease : leases) EXPECT_TRUE(finish(*store, lease));
+  for (const wire::JobT& job : leases) EXPECT_TRUE(finish(*store, job));
   server_->stop();
   std::thread later([] { server_->start(); });
   const Status committed = store->commit();
@@ -54,7 +54,7 @@ TEST_F(Postgres, ADatabaseThatStaysAwayIsOneLine) {
   auto worker = PostgresStore::open(address_, StoreMode::existing, impatient);
   ASSERT_TRUE(worker.has_value());
   server_->stop();
-  const auto refused = (*worker)->claim(1, [](const ClaimedCase&) -> Status { return {}; });
+  const auto refused = (*worker)->claim(1, [](const wire::JobT&) -> Status { return {}; });
   ASSERT_FALSE(refused.has_value());
   EXPECT_THAT(refused.error().message, HasSubstr("the database: "));
   EXPECT_EQ(refused.error().message.find('\n'), std::string::npos);
@@ -100,7 +100,7 @@ TEST_F(APostgresBackendThatStops, IsReplacedAndTheClaimerGoesOn) {
   const StorePtr store = impatient(std::chrono::seconds(60));
   add(*store, 1, 3);
   const auto leases = claim(*store, 3);
-  for (const Lease& lease : leases) EXPECT_TRUE(finish(*store, lease));
+  for (const wire::JobT& job : leases) EXPECT_TRUE(finish(*store, job));
   stop_backends();
   const Status committed = store->commit();
   ASSERT_TRUE(committed.has_value()) << committed.error().message;
@@ -152,10 +152,10 @@ TEST(PostgresOnASmallDisk, ADiskThatStaysFullIsOneLineAndLosesNothing) {
   ASSERT_EQ(leases.size(), 400U);
   server->fill_disk();
   const std::vector<std::uint8_t> record(4'000, 7);  // more than the tables have room for
-  for (const Lease& lease : leases) {
-    FinishedCase made;
+  for (const wire::JobT& job : leases) {
+    FinishedCase made = testing::finished_of(job);
     made.record = record;
-    ASSERT_TRUE(*(*store)->finish(lease, made));
+    ASSERT_TRUE(*(*store)->finish(made));
   }
   const Status refused = (*store)->commit();
   ASSERT_FALSE(refused.has_value());

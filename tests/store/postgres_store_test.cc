@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 TEST_F(Postgres, EverythingOfACaseComesBack) {
   const StorePtr store = opened();
   constexpr std::uint64_t kTopBit = 0x8000'0000'0000'0001;
-  ASSERT_TRUE(store->add_case({kTopBit, "paddle.abs(\"\u03b1\t\\n\")", 7, 8}));
+  ASSERT_TRUE(store->add_case(wire::planned_case(kTopBit, "paddle.abs(\"\u03b1\t\\n\")", 7, 8)));
   ASSERT_TRUE(store->set_property("seed", "7"));
   ASSERT_TRUE(store->set_property("seed", "8"));
   ASSERT_TRUE(store->add_invalid({"f:1", "bad", "column 1"}));
@@ -57,9 +57,9 @@ TEST_F(Postgres, TheMostExpensiveCasesAreClaimedFirstAndOnce) {
   const auto first = claim(*a, 4, Supply::more);
   const auto second = claim(*b, 100, Supply::held_elsewhere);
   std::set<std::uint64_t> ids;
-  for (const Lease& lease : first) ids.insert(lease.id);
+  for (const wire::JobT& job : first) ids.insert(job.test_case.id);
   EXPECT_THAT(ids, ElementsAre(7, 8, 9, 10));
-  for (const Lease& lease : second) EXPECT_TRUE(ids.insert(lease.id).second);
+  for (const wire::JobT& job : second) EXPECT_TRUE(ids.insert(job.test_case.id).second);
   EXPECT_EQ(ids.size(), 10U);
 }
 
@@ -78,7 +78,7 @@ TEST_F(Postgres, ASmallPlanIsForManyToo) {
   auto planner = PostgresStore::open(address_, StoreMode::create);
   ASSERT_TRUE(planner.has_value());
   for (std::uint64_t id = 1; id <= 512; ++id) {
-    ASSERT_TRUE((*planner)->add_case({id, std::to_string(id), 1, 1, 600}));
+    ASSERT_TRUE((*planner)->add_case(wire::planned_case(id, std::to_string(id), 1, 1, 600)));
   }
   ASSERT_TRUE((*planner)->commit());
   EXPECT_EQ(claim(*opened(), 1, Supply::more).size(), 2U);
@@ -91,7 +91,7 @@ TEST_F(Postgres, TheRestOfABundleGoesToOthers) {
   const StorePtr some = opened();
   add(*some, 2, 3);
   EXPECT_EQ(some->added(), 0U);
-  for (const Lease& lease : claim(*some, 9, Supply::none)) EXPECT_TRUE(finish(*some, lease));
+  for (const wire::JobT& job : claim(*some, 9, Supply::none)) EXPECT_TRUE(finish(*some, job));
   const StorePtr next = opened();
   EXPECT_TRUE(claim(*next, 9, Supply::held_elsewhere).empty());
   ASSERT_TRUE(some->commit());
@@ -104,7 +104,8 @@ TEST_F(Postgres, ALargePlanIsCutByCostAsItComes) {
   const auto add_large = [](Store& store, std::uint64_t first) {
     for (std::uint64_t id = first; id < first + kCases; ++id) {
       const std::uint64_t work = id % 2 == 0 ? 100'000 : 50;
-      ASSERT_TRUE(store.add_case({id, "paddle.abs(" + std::to_string(id) + ")", id, id, work}));
+      ASSERT_TRUE(store.add_case(
+          wire::planned_case(id, "paddle.abs(" + std::to_string(id) + ")", id, id, work)));
       if (id == first + 100'500) {
         ASSERT_TRUE(store.add_invalid({"f:1", "bad", "column 1"}));
       }
@@ -120,10 +121,10 @@ TEST_F(Postgres, ALargePlanIsCutByCostAsItComes) {
   EXPECT_EQ(opened()->counts()->planned, kCases);
   const StorePtr worker = opened();
   std::vector<std::uint64_t> costs;
-  const auto supply = worker->claim(2, [&](const ClaimedCase& each) -> Status {
-    EXPECT_EQ(each.planned.text, "paddle.abs(" + std::to_string(each.lease.id) + ")");
-    EXPECT_EQ(each.planned.elements, each.lease.id);
-    costs.push_back(each.planned.work_us);
+  const auto supply = worker->claim(2, [&](const wire::JobT& each) -> Status {
+    EXPECT_EQ(each.test_case.text, "paddle.abs(" + std::to_string(each.test_case.id) + ")");
+    EXPECT_EQ(each.test_case.elements, each.test_case.id);
+    costs.push_back(each.test_case.work_us);
     return {};
   });
   EXPECT_EQ(*supply, Supply::more);
@@ -148,7 +149,7 @@ TEST_F(Postgres, TheExpectedTimeOfACaseIsItsTimeInEarlierRuns) {
   const StorePtr before = opened();
   add(*before, 1, 3);
   // 5, 2.5 and 1.7 s, where the plan had expected 1, 2 and 3 microseconds.
-  for (const Lease& lease : claim(*before, 9)) EXPECT_TRUE(finish(*before, lease));
+  for (const wire::JobT& job : claim(*before, 9)) EXPECT_TRUE(finish(*before, job));
   ASSERT_TRUE(before->commit());
   address_ = server_->address("another_run");
   const StorePtr now = opened(std::chrono::seconds(30), std::chrono::seconds(2));
@@ -163,12 +164,12 @@ TEST_F(Postgres, TheExpectedTimeOfACaseIsItsTimeInEarlierRuns) {
 void run_all(Store& store, std::uint64_t first, std::uint64_t last, std::uint64_t took_us) {
   for (std::uint64_t id = first; id <= last; ++id) {
     const std::string text = fmt::format("paddle.tan(Tensor([{}], \"float32\"))", id);
-    ASSERT_TRUE(store.add_case({id, text, id, 1, 7}));
+    ASSERT_TRUE(store.add_case(wire::planned_case(id, text, id, 1, 7)));
   }
-  for (const Lease& lease : claim(store, 1'000)) {
-    FinishedCase made;
+  for (const wire::JobT& job : claim(store, 1'000)) {
+    FinishedCase made = testing::finished_of(job);
     made.took_us = took_us;
-    ASSERT_TRUE(*store.finish(lease, made));
+    ASSERT_TRUE(*store.finish(made));
   }
   ASSERT_TRUE(store.commit());
 }
@@ -176,7 +177,7 @@ void run_all(Store& store, std::uint64_t first, std::uint64_t last, std::uint64_
 void add_tan(Store& store, std::initializer_list<std::uint64_t> elements) {
   for (const std::uint64_t each : elements) {
     const std::string text = fmt::format("paddle.tan(Tensor([{}], \"float32\"))", each);
-    ASSERT_TRUE(store.add_case({each, text, each, 1, 7}));
+    ASSERT_TRUE(store.add_case(wire::planned_case(each, text, each, 1, 7)));
   }
   ASSERT_TRUE(store.commit());
 }
@@ -259,12 +260,12 @@ TEST_F(Postgres, AClaimerThatWasCutOffChangesNothing) {
   const StorePtr next = opened();
   const auto leases = claim(*next, 10);
   ASSERT_EQ(leases.size(), 3U);
-  EXPECT_GT(leases[0].epoch, old[0].epoch);
-  for (const Lease& lease : old) EXPECT_TRUE(finish(*lost, lease, Outcome::crash));
+  EXPECT_GT(leases[0].attempt.epoch, old[0].attempt.epoch);
+  for (const wire::JobT& job : old) EXPECT_TRUE(finish(*lost, job, Outcome::crash));
   ASSERT_TRUE(lost->commit());
   EXPECT_EQ(lost->fenced(), 3U);
   EXPECT_TRUE(finished_ids(*planner).empty());
-  for (const Lease& lease : leases) EXPECT_TRUE(finish(*next, lease));
+  for (const wire::JobT& job : leases) EXPECT_TRUE(finish(*next, job));
   ASSERT_TRUE(next->commit());
   EXPECT_EQ(next->fenced(), 0U);
   EXPECT_EQ(finished_ids(*planner).size(), 3U);
@@ -275,7 +276,8 @@ TEST_F(Postgres, AClaimRecordsWhatHasEnded) {
   const StorePtr planner = opened();
   for (const std::uint64_t id :
        {7'000'001, 7'000'002, 7'000'003, 7'000'004, 7'000'005, 7'000'006}) {
-    ASSERT_TRUE(planner->add_case({id, fmt::format("paddle.sinh({})", id), 1, 1, id}));
+    ASSERT_TRUE(
+        planner->add_case(wire::planned_case(id, fmt::format("paddle.sinh({})", id), 1, 1, id)));
   }
   ASSERT_TRUE(planner->commit());
   const StorePtr slow = opened();
@@ -285,12 +287,12 @@ TEST_F(Postgres, AClaimRecordsWhatHasEnded) {
   const auto own = claim(*worker, 2, Supply::more);
   ASSERT_EQ(own.size(), 2U);
   EXPECT_EQ(finished_ids(*planner).size(), 0U);
-  for (const Lease& lease : own) EXPECT_TRUE(finish(*worker, lease));
+  for (const wire::JobT& job : own) EXPECT_TRUE(finish(*worker, job));
   {
     pqxx::connection session(address_);
     pqxx::work work(session);
     work.exec_params0("UPDATE bundle SET held_until = now() - interval '1 h' WHERE rank >= $1",
-                      std::min(both[0].id, both[1].id));
+                      std::min(both[0].test_case.id, both[1].test_case.id));
     work.commit();
   }
   // It gets the two that `slow` has lost: expensive ones come first.
@@ -312,8 +314,8 @@ TEST_F(Postgres, ASlowClaimerTakesSmallBundles) {
   const StorePtr planner = opened();
   for (std::uint64_t id = 1; id <= 40; ++id) {
     const std::uint64_t work = id <= 20 ? 900'000 : 1'000;
-    ASSERT_TRUE(
-        planner->add_case({80'000'000 + id, fmt::format("paddle.acosh({})", id), 1, 1, work}));
+    ASSERT_TRUE(planner->add_case(
+        wire::planned_case(80'000'000 + id, fmt::format("paddle.acosh({})", id), 1, 1, work)));
   }
   ASSERT_TRUE(planner->commit());
   PostgresStore::Options options;  // it has ended nothing in 30 s, in which others did 30 s of work
@@ -324,12 +326,12 @@ TEST_F(Postgres, ASlowClaimerTakesSmallBundles) {
   const auto slow = PostgresStore::open(address_, StoreMode::existing, options);
   const auto smallest = claim(**slow, 1, Supply::more);
   ASSERT_EQ(smallest.size(), 1U);
-  EXPECT_GT(smallest[0].id, 80'000'020U);
+  EXPECT_GT(smallest[0].test_case.id, 80'000'020U);
   EXPECT_TRUE(claim(**slow, 1, Supply::held_elsewhere).empty());
   EXPECT_TRUE(finish(**slow, smallest[0]));
   EXPECT_EQ(claim(**slow, 1, Supply::more).size(), 1U);
   const StorePtr other = opened();
-  EXPECT_LE(claim(*other, 1, Supply::more).at(0).id, 80'000'020U);
+  EXPECT_LE(claim(*other, 1, Supply::more).at(0).test_case.id, 80'000'020U);
 }
 
 TEST_F(Postgres, OthersSeeWhatIsRenewedOrReleased) {
@@ -375,7 +377,8 @@ TEST_F(Postgres, ARetestMakesCasesOpenAgain) {
 TEST_F(Postgres, ABundleIsDoneWhenItsLastCaseHasEnded) {
   const StorePtr planner = opened(std::chrono::seconds(30), std::chrono::seconds(60));
   for (const std::uint64_t id : {9'000'001, 9'000'002, 9'000'003}) {
-    ASSERT_TRUE(planner->add_case({id, fmt::format("paddle.cosh({})", id), 1, 1, 1}));
+    ASSERT_TRUE(
+        planner->add_case(wire::planned_case(id, fmt::format("paddle.cosh({})", id), 1, 1, 1)));
   }
   ASSERT_TRUE(planner->commit());
   const auto is_done = [&] {

@@ -55,8 +55,8 @@ TEST_F(Postgres, AWriterUpgradesTheVersionWithoutFaults) {
     const StorePtr made = opened();
     add(*made, 1, 30);
     std::mt19937_64 random(3);
-    for (const Lease& lease : claim(*made, 20, Supply::more)) {
-      ASSERT_TRUE(testing::finish_somehow(*made, lease, random));
+    for (const wire::JobT& job : claim(*made, 20, Supply::more)) {
+      ASSERT_TRUE(testing::finish_somehow(*made, job.test_case.id, random, job.attempt.epoch));
     }
     ASSERT_TRUE(made->commit());
   }
@@ -103,7 +103,7 @@ class PostgresSums : public Postgres {
   void plan(std::uint64_t cases) {
     const StorePtr planner = opened(std::chrono::seconds(30), std::chrono::microseconds(20));
     for (std::uint64_t id = 1; id <= cases; ++id) {
-      ASSERT_TRUE(planner->add_case({id, made_text(id), 1, 1, 1 + id % 9}));
+      ASSERT_TRUE(planner->add_case(wire::planned_case(id, made_text(id), 1, 1, 1 + id % 9)));
     }
     ASSERT_TRUE(planner->commit());
   }
@@ -116,19 +116,20 @@ TEST_F(PostgresSums, AreThoseOfAFullCountWhateverHappens) {
   const StorePtr reader = opened();
   std::mt19937_64 random(7);
   std::array<StorePtr, 3> workers;
-  std::array<std::vector<Lease>, 3> held;
+  std::array<std::vector<wire::JobT>, 3> held;
   std::uint64_t fenced = 0;
   for (int step = 0; step < 400; ++step) {
     const std::size_t who = random() % 3;
     StorePtr& own = workers[who];
-    std::vector<Lease>& leases = held[who];
+    std::vector<wire::JobT>& leases = held[who];
     if (!own) own = worker(std::chrono::milliseconds(who == 0 ? 30'000 : 1));
     const int what = static_cast<int>(random() % 20);
     if (what < 5) {
-      for (const Lease& each : claim(*own, 1 + random() % 3)) leases.push_back(each);
+      for (const wire::JobT& each : claim(*own, 1 + random() % 3)) leases.push_back(each);
     } else if (what < 14) {
       for (std::size_t i = random() % 6; i > 0 && !leases.empty(); --i) {
-        ASSERT_TRUE(testing::finish_somehow(*own, leases.back(), random));
+        const wire::JobT& job = leases.back();
+        ASSERT_TRUE(testing::finish_somehow(*own, job.test_case.id, random, job.attempt.epoch));
         leases.pop_back();
       }
     } else if (what < 17) {
@@ -161,8 +162,9 @@ TEST_F(PostgresSums, AreThoseOfAFullCountWithManyAtOnce) {
       while (true) {
         const auto leases = claim(*own, 1);
         if (leases.empty()) break;
-        for (const Lease& each : leases) {
-          ASSERT_TRUE(*testing::finish_somehow(*own, each, random));
+        for (const wire::JobT& each : leases) {
+          ASSERT_TRUE(
+              *testing::finish_somehow(*own, each.test_case.id, random, each.attempt.epoch));
         }
         ASSERT_TRUE(own->commit());
       }

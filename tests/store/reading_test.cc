@@ -63,7 +63,7 @@ std::string answers_of(Store& store) {
         told.append(each.record.begin(), each.record.end());
     return {};
   }));
-  must(store.each_unfinished([&](const StoredCase& each) -> Status {
+  must(store.each_unfinished([&](const wire::CaseT& each) -> Status {
     add(each.id), add(each.text), add(each.elements), add(each.bytes);
     return {};
   }));
@@ -79,9 +79,9 @@ void make_run(const Folder& folder) {
   std::mt19937_64 random(3);
   const auto store = open_run(folder);
   for (std::uint64_t id = 1; id <= 400; ++id) {
-    ASSERT_TRUE(store->add_case({id, testing::made_text(id)}));
+    ASSERT_TRUE(store->add_case(wire::planned_case(id, testing::made_text(id))));
     if (id % 10 == 0) continue;
-    ASSERT_TRUE(testing::finish_somehow(*store, {id, 1}, random));
+    ASSERT_TRUE(testing::finish_somehow(*store, id, random));
   }
   ASSERT_TRUE(store->add_invalid({"a.txt:1", "nothing(", "no case"}));
   ASSERT_TRUE(store->set_property("seed", "7"));
@@ -131,7 +131,7 @@ TEST(SqliteStore, ReadingLeavesTheLogOfAKilledRun) {
   const pid_t child = ::fork();
   if (child == 0) {
     const auto store = open_run(folder, StoreMode::existing);
-    (void)store->add_case({1000, testing::made_text(1000)});
+    (void)store->add_case(wire::planned_case(1000, testing::made_text(1000)));
     (void)store->commit();
     ::_exit(0);  // as if killed: nothing is closed
   }
@@ -150,9 +150,9 @@ TEST(SqliteStore, ARunIsReadWhileItIsWritten) {
   make_run(folder);
   const auto right = answers_of(*open_run(folder, StoreMode::read));
   const auto writer = open_run(folder, StoreMode::existing);
-  (void)writer->add_case({1000, testing::made_text(1000)});
+  (void)writer->add_case(wire::planned_case(1000, testing::made_text(1000)));
   ASSERT_TRUE(writer->commit());
-  (void)writer->add_case({1001, testing::made_text(1001)});
+  (void)writer->add_case(wire::planned_case(1001, testing::made_text(1001)));
   const pid_t child = ::fork();
   if (child == 0) {
     const auto read = answers_of(*open_run(folder, StoreMode::read));

@@ -33,7 +33,7 @@ bool finish(Store& store, std::uint64_t id, Outcome outcome) {
   FinishedCase made;
   made.id = id;
   made.verdict = {outcome, 0, 0, "", ""};
-  const auto recorded = store.finish({id, 1}, made);
+  const auto recorded = store.finish(made);
   return recorded && *recorded;
 }
 
@@ -58,7 +58,7 @@ std::vector<std::string> all_texts(Store& store) {
 
 std::vector<std::uint64_t> all_unfinished(Store& store) {
   std::vector<std::uint64_t> found;
-  EXPECT_TRUE(store.each_unfinished([&](const StoredCase& each) -> Status {
+  EXPECT_TRUE(store.each_unfinished([&](const wire::CaseT& each) -> Status {
     found.push_back(each.id);
     return {};
   }));
@@ -68,9 +68,8 @@ std::vector<std::uint64_t> all_unfinished(Store& store) {
 // Claims up to `most` cases, and returns their ids.
 std::vector<std::uint64_t> claim(Store& store, std::size_t most, Supply left) {
   std::vector<std::uint64_t> found;
-  const auto supply = store.claim(most, [&](const ClaimedCase& each) -> Status {
-    EXPECT_EQ(each.lease.id, each.planned.id);
-    found.push_back(each.lease.id);
+  const auto supply = store.claim(most, [&](const wire::JobT& each) -> Status {
+    found.push_back(each.test_case.id);
     return {};
   });
   EXPECT_TRUE(supply && *supply == left);
@@ -82,7 +81,7 @@ TEST(SqliteStore, EverythingOfACaseComesBack) {
   const std::vector<std::uint8_t> record{0, 1, 2, 255};
   {
     const auto store = opened(folder);
-    ASSERT_TRUE(store->add_case({kTopBit, "paddle.abs(1)"}));
+    ASSERT_TRUE(store->add_case(wire::planned_case(kTopBit, "paddle.abs(1)")));
     FinishedCase made;
     made.id = kTopBit;
     made.text = "paddle.abs(1)";
@@ -90,7 +89,7 @@ TEST(SqliteStore, EverythingOfACaseComesBack) {
     made.attempts = 2;
     made.finished_ms = 1'700'000'000'123;
     made.record = record;
-    ASSERT_TRUE(*store->finish({kTopBit, 1}, made));
+    ASSERT_TRUE(*store->finish(made));
     ASSERT_TRUE(store->set_property("seed", "7"));
     ASSERT_TRUE(store->commit());
   }
@@ -118,7 +117,8 @@ TEST(SqliteStore, CountsWhatIsPlannedAddedAndFinished) {
   const Folder folder;
   {
     const auto store = opened(folder);
-    for (const std::uint64_t id : {1, 2, 2}) ASSERT_TRUE(store->add_case({id, "t", 1, 1}));
+    for (const std::uint64_t id : {1, 2, 2})
+      ASSERT_TRUE(store->add_case(wire::planned_case(id, "t", 1, 1)));
     EXPECT_EQ(store->added(), 2U);
     ASSERT_TRUE(finish(*store, 2, Outcome::pass));
     EXPECT_EQ(*store->agree_on("paddle", "3.3.1"), "3.3.1");
@@ -126,7 +126,8 @@ TEST(SqliteStore, CountsWhatIsPlannedAddedAndFinished) {
     ASSERT_TRUE(store->commit());
   }
   const auto store = opened(folder);
-  for (const std::uint64_t id : {2, 3}) ASSERT_TRUE(store->add_case({id, "t", 1, 1}));
+  for (const std::uint64_t id : {2, 3})
+    ASSERT_TRUE(store->add_case(wire::planned_case(id, "t", 1, 1)));
   EXPECT_EQ(store->added(), 1U);
   EXPECT_EQ(store->counts()->planned, 3U);
   EXPECT_EQ(store->counts()->finished, 1U);
@@ -137,7 +138,8 @@ TEST(SqliteStore, IdsAre64Bits) {
   const Folder folder;
   const auto store = opened(folder);
   const std::vector<std::uint64_t> ids{0, 1, kTopBit, ~std::uint64_t{0}};
-  for (const std::uint64_t id : ids) ASSERT_TRUE(store->add_case({id, std::to_string(id)}));
+  for (const std::uint64_t id : ids)
+    ASSERT_TRUE(store->add_case(wire::planned_case(id, std::to_string(id))));
   for (const std::uint64_t id : ids) ASSERT_TRUE(finish(*store, id, Outcome::pass));
   std::vector<std::uint64_t> back;
   ASSERT_TRUE(store->each_finished_id([&](std::uint64_t id) { back.push_back(id); }));
@@ -148,8 +150,8 @@ TEST(SqliteStore, IdsAre64Bits) {
 TEST(SqliteStore, AResultIsRecordedOnce) {
   const Folder folder;
   const auto store = opened(folder);
-  ASSERT_TRUE(store->add_case({5, "paddle.abs(1)"}));
-  ASSERT_TRUE(store->add_case({5, "paddle.other(1)"}));
+  ASSERT_TRUE(store->add_case(wire::planned_case(5, "paddle.abs(1)")));
+  ASSERT_TRUE(store->add_case(wire::planned_case(5, "paddle.other(1)")));
   EXPECT_TRUE(finish(*store, 5, Outcome::pass));
   EXPECT_FALSE(finish(*store, 5, Outcome::crash));
   EXPECT_THAT(all_finished(*store), ElementsAre(Pair(5, "pass")));
@@ -160,14 +162,14 @@ TEST(SqliteStore, EachUnfinishedCaseIsClaimedOnce) {
   const Folder folder;
   const auto store = opened(folder);
   for (const std::uint64_t id : {1, 2, 3, 4}) {
-    ASSERT_TRUE(store->add_case({id, std::to_string(id), 10 * id, kTopBit}));
+    ASSERT_TRUE(store->add_case(wire::planned_case(id, std::to_string(id), 10 * id, kTopBit)));
   }
   ASSERT_TRUE(finish(*store, 2, Outcome::pass));
   EXPECT_THAT(claim(*store, 2, Supply::more), ElementsAre(1, 3));
   std::vector<std::uint64_t> estimates;
-  const auto supply = store->claim(5, [&](const ClaimedCase& each) -> Status {
-    EXPECT_EQ(each.planned.text, "4");
-    estimates = {each.planned.elements, each.planned.bytes};
+  const auto supply = store->claim(5, [&](const wire::JobT& each) -> Status {
+    EXPECT_EQ(each.test_case.text, "4");
+    estimates = {each.test_case.elements, each.test_case.bytes};
     return {};
   });
   EXPECT_EQ(*supply, Supply::none);
@@ -181,17 +183,17 @@ TEST(SqliteStore, OnlyAddedCasesAreClaimed) {
   {
     const auto store = opened(folder);
     for (const std::uint64_t id : {1, 2, 3}) {
-      ASSERT_TRUE(store->add_case({id, std::to_string(id), 7, 7}));
+      ASSERT_TRUE(store->add_case(wire::planned_case(id, std::to_string(id), 7, 7)));
     }
     ASSERT_TRUE(store->commit());
   }
   {
     const auto store = opened(folder);
-    ASSERT_TRUE(store->add_case({2, "another text", 70, 70}));
+    ASSERT_TRUE(store->add_case(wire::planned_case(2, "another text", 70, 70)));
     std::string text;
-    const auto supply = store->claim(5, [&](const ClaimedCase& each) -> Status {
-      text = each.planned.text;
-      EXPECT_EQ(each.planned.elements, 70U);  // the newest estimate
+    const auto supply = store->claim(5, [&](const wire::JobT& each) -> Status {
+      text = each.test_case.text;
+      EXPECT_EQ(each.test_case.elements, 70U);  // the newest estimate
       return {};
     });
     EXPECT_EQ(*supply, Supply::none);
@@ -205,7 +207,7 @@ TEST(SqliteStore, WhatIsNotCommittedIsLost) {
   const Folder folder;
   {
     const auto store = opened(folder);
-    ASSERT_TRUE(store->add_case({1, "1"}));
+    ASSERT_TRUE(store->add_case(wire::planned_case(1, "1")));
     ASSERT_TRUE(finish(*store, 1, Outcome::crash));
     ASSERT_TRUE(store->add_invalid({"a:1", "x", "y"}));
     ASSERT_TRUE(store->commit());
@@ -233,7 +235,7 @@ TEST(SqliteStore, TheOrderIsThatOfFinishing) {
   const Folder folder;
   const auto store = opened(folder);
   for (const std::uint64_t id : {1, 2, 3, 4})
-    ASSERT_TRUE(store->add_case({id, std::to_string(id)}));
+    ASSERT_TRUE(store->add_case(wire::planned_case(id, std::to_string(id))));
   for (const std::uint64_t id : {3, 1, 4}) {
     ASSERT_TRUE(finish(*store, id, Outcome::pass));
   }
@@ -244,7 +246,8 @@ TEST(SqliteStore, TheOrderIsThatOfFinishing) {
 TEST(SqliteStore, ForgettingMakesUnfinished) {
   const Folder folder;
   const auto store = opened(folder);
-  for (const std::uint64_t id : {1, 2, 3}) ASSERT_TRUE(store->add_case({id, std::to_string(id)}));
+  for (const std::uint64_t id : {1, 2, 3})
+    ASSERT_TRUE(store->add_case(wire::planned_case(id, std::to_string(id))));
   ASSERT_TRUE(finish(*store, 1, Outcome::crash));
   ASSERT_TRUE(finish(*store, 2, Outcome::pass));
   ASSERT_TRUE(finish(*store, 3, Outcome::timeout));
@@ -282,7 +285,7 @@ TEST(SqliteStore, ADeadProcessLosesOnlyWhatWasNotCommitted) {
     auto store = SqliteStore::open(folder.path(), StoreMode::create);
     bool good = store.has_value();
     for (std::uint64_t id = 1; good && id <= 3; ++id) {
-      good = (*store)->add_case({id, "t"}) && finish(**store, id, Outcome::pass);
+      good = (*store)->add_case(wire::planned_case(id, "t")) && finish(**store, id, Outcome::pass);
       if (good && id == 2) good = (*store)->commit().has_value();
     }
     std::_Exit(good ? 0 : 1);  // no destructor, as after SIGKILL
@@ -409,13 +412,13 @@ TEST(SqliteStore, SumsAreThoseOfAFullCount) {
   std::mt19937_64 random(5);
   auto store = opened(folder, StoreMode::create);
   for (std::uint64_t id = 1; id <= 500; ++id) {
-    ASSERT_TRUE(store->add_case({id, testing::made_text(id)}));
+    ASSERT_TRUE(store->add_case(wire::planned_case(id, testing::made_text(id))));
   }
   for (int step = 0; step < 300; ++step) {
     const std::uint64_t id = 1 + random() % 500;
     const int what = static_cast<int>(random() % 20);
     if (what < 14) {  // also of cases that have finished
-      ASSERT_TRUE(testing::finish_somehow(*store, {id, 1}, random));
+      ASSERT_TRUE(testing::finish_somehow(*store, id, random));
     } else if (what < 17) {
       ASSERT_TRUE(store->commit());
     } else if (what < 19) {
@@ -453,8 +456,8 @@ TEST(SqliteStore, FailuresAndPassesWithAFlagAreListed) {
   std::mt19937_64 random(6);
   const auto store = opened(folder, StoreMode::create);
   for (std::uint64_t id = 1; id <= 500; ++id) {
-    ASSERT_TRUE(store->add_case({id, testing::made_text(id)}));
-    ASSERT_TRUE(testing::finish_somehow(*store, {id, 1}, random));
+    ASSERT_TRUE(store->add_case(wire::planned_case(id, testing::made_text(id))));
+    ASSERT_TRUE(testing::finish_somehow(*store, id, random));
   }
   std::vector<std::uint64_t> all;
   ASSERT_TRUE(store->each_finished([&](const FinishedCase& each) -> Status {
