@@ -81,7 +81,7 @@ class CaseInputs:
 
     def _arguments(self) -> tuple[list[Any], dict[str, Any]]:
         grad = self.entry.grad if self.entry is not None else True
-        self._grad_wanted = ask(grad, self.named, None) if callable(grad) else grad
+        self._grad_wanted = ask(grad, self.named, None) if callable(grad) else grad is True
         if self.changes:
             # A call that overwrites a tensor that it also reads has no gradient: frameworks refuse it.
             changed = [spec.index for spec in specs_in([self.named.get(self.changes)])]

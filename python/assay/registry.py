@@ -35,6 +35,13 @@ from assay.sparse import is_layout
 #   bits    the same bits, for APIs that only move data
 EQUALITIES = ("value", "sign", "sorted", "shape", "bits")
 
+# What an API makes of its arguments, where that costs much more than reading them (src/schedule/cost.cc):
+#   product      a result with the product of the sizes of all arguments
+#   expansion    the first tensor, expanded to the list that follows
+#   resize       images with the extents in a list
+#   matmul, convolution   multiplications of the first tensor with the second
+COSTS = ("product", "expansion", "resize", "matmul", "convolution")
+
 # Dunder methods that a case may name. Every other name that starts with an underscore is private to the
 # framework and is rejected.
 DUNDERS = frozenset(
@@ -57,9 +64,8 @@ class Api:
     call: Callable[..., Any]
     parameters: tuple[str, ...]
     rules: Mapping[str, AnyRule] = field(default_factory=dict)
-    grad: bool | Callable[..., bool] = True
+    grad: bool | str | Callable[..., bool] = True
     equal: tuple[str, ...] = ()
-    no_gradient: str = ""  # the reason for `grad=False`
     changes: str = ""  # the parameter that an in-place call changes; it is compared as the result
     skip: str = ""
     layouts: Mapping[str, Any] = field(default_factory=dict)
@@ -75,6 +81,7 @@ class Api:
     accommodates: tuple[Accommodation, ...] = ()
     ignores: Mapping[str, str] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)  # other names by which rules ask for arguments
+    cost: str = ""  # one of COSTS
     own: bool = False  # a name of the reference's framework, which a test lane calls itself
     unreferenced: bool = False  # its reference is itself, and it is no function of the framework's own
 
@@ -86,17 +93,12 @@ class Registry(dict[str, Api]):
         super().__init__()
         self._aliases: list[tuple[str, str, str]] = []
         self._likenesses: list[tuple[str, str]] = []
-        self._reasons: list[tuple[str, str]] = []
         self._ignored: list[tuple[str, Mapping[str, str]]] = []
         self._derived: list[Callable[[Registry], None]] = []
 
     def alias(self, of: str, names: str, changes: str = "") -> None:
         """More names of a registered API; they take effect in `settle`."""
         self._aliases += [(of, name, changes) for name in names.split()]
-
-    def no_gradient(self, reason: str, names: str) -> None:
-        """The reason why gradients of these APIs are not compared; it takes effect in `settle`."""
-        self._reasons += [(name, reason) for name in names.split()]
 
     def ignores(self, reason: str, parameters: str, names: str) -> None:
         """References of these APIs do not read these parameters (assay.ignored); takes effect in `settle`."""
@@ -108,7 +110,7 @@ class Registry(dict[str, Api]):
         self._derived.append(register)
 
     def settle(self) -> None:
-        """Applies aliases, likenesses and reasons after all family files are loaded."""
+        """Applies aliases and likenesses after all family files are loaded."""
         for of, name, changes in self._aliases:
             if name in self:
                 raise ValueError(f"{name} is registered twice")
@@ -127,11 +129,6 @@ class Registry(dict[str, Api]):
                 accommodates=entry.accommodates or other.accommodates,
             )
         self._likenesses.clear()
-        for name, reason in self._reasons:
-            if self[name].grad is not False:
-                raise ValueError(f"{name}: has a reason for no gradient, but its gradient is compared")
-            self[name] = replace(self[name], no_gradient=reason)
-        self._reasons.clear()
         for name, reasons in self._ignored:
             self[name] = replace(self[name], ignores={**self[name].ignores, **reasons})
         self._ignored.clear()
@@ -142,7 +139,9 @@ class Registry(dict[str, Api]):
     def api(self, *names: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """A decorator that registers a function as the reference of `names`. Options, all of them optional:
 
-        grad: whether gradients are compared, or a function of the call's arguments that says so.
+        grad: the reason why no gradient is compared, or a function of the call's arguments that says whether
+        gradients are.
+        cost: one of COSTS.
         equal: one of EQUALITIES for all outputs, or a tuple with one for each output.
         skip: the reason why cases of this API never run.
         changes: the parameter that the call changes in place. The default is the first parameter if the
@@ -230,6 +229,8 @@ class Registry(dict[str, Api]):
         parameters = tuple(inspect.signature(function).parameters)
         options = {key: value for key, value in more.items() if key in _OPTIONS and value is not None}
         rules = {key: value for key, value in more.items() if key not in _OPTIONS} | dict(rules or {})
+        if options.get("cost", COSTS[0]) not in COSTS:
+            raise ValueError(f"{names[0]}: cost={options['cost']!r} must be one of {', '.join(COSTS)}")
         if unknown := set(equal) - set(EQUALITIES):
             raise ValueError(f"{names[0]}: unknown equality: {', '.join(sorted(unknown))}")
         for rule in rules:
@@ -251,7 +252,9 @@ class Registry(dict[str, Api]):
 
 
 # Options of Registry.api that are stored as they are.
-_OPTIONS = frozenset({"grad", "skip", "shown", "undefined", "regimes", "traits", "kind", "inputs", "ignores"})
+_OPTIONS = frozenset(
+    {"grad", "cost", "skip", "shown", "undefined", "regimes", "traits", "kind", "inputs", "ignores"}
+)
 
 
 def _caller() -> str:
@@ -370,7 +373,6 @@ api = REGISTRY.api
 alias = REGISTRY.alias
 ignores = REGISTRY.ignores
 layer = REGISTRY.layer
-no_gradient = REGISTRY.no_gradient
 same = REGISTRY.same
 
 

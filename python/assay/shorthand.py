@@ -13,6 +13,19 @@ LINALG = ("paddle.linalg.{}", "paddle.Tensor.{}")
 
 LITERAL_LIMIT = 4096
 
+# Why gradients of an API are not compared (`grad=`).
+COUNTS = "the result consists of integers, booleans, counts or steps"
+FROM_SHAPES = "the result is a constant or depends only on shapes and Python numbers"
+INFERENCE_ONLY = "an inference kernel, for which Paddle registers no backward kernel"
+MADE_CSR = "Paddle's conversion to CSR, which makes the operand, has no gradient"
+NO_BACKWARD = "Paddle has no backward kernel, and its documentation promises none"
+OTHER_OPERATOR = "Paddle's own derivative is another operator, which callers use explicitly"
+OUTSIDE_GRAPH = "the call writes values outside of the autograd graph"
+QUANTIZED = "quantised numbers have no derivative"
+RANDOM = "the result is a random draw, whose gradient is undefined or random itself"
+TIES = "the documentation does not say which of several equal values gets the gradient"
+UP_TO_SIGN = "vectors are unique only up to sign or phase, and an upstream gradient depends on both"
+
 # Traits of the largest element of each window. Windows overlap, so gradients are sums.
 SELECTS = {"sums": False, "terms_back": 64.0}
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "case/parser.h"
@@ -47,21 +48,20 @@ std::uint64_t elements_as_shape(const Value& value) {
   return elements;
 }
 
+// What an API makes of its arguments: COSTS of python/assay/registry.py.
+enum class ApiCost { plain, product, expansion, resize, matmul, convolution };
+
+ApiCost cost_of_api(std::string_view api) {
+  static constexpr auto kCosts = std::to_array<std::pair<std::string_view, ApiCost>>({
+#include "api_costs.inc"
+  });
+  const auto found = std::ranges::lower_bound(kCosts, api, {}, [](auto& row) { return row.first; });
+  return found != kCosts.end() && found->first == api ? found->second : ApiCost::plain;
+}
+
 // Elements of a result whose size is the product of the sizes of the arguments. Every integer, also
 // in a list, counts as an extent.
 std::uint64_t elements_of_product(const Case& parsed) {
-  static constexpr std::array<std::string_view, 11> kProducts = {"paddle.nn.functional.one_hot",
-                                                                 "paddle.repeat_interleave",
-                                                                 "paddle.Tensor.repeat_interleave",
-                                                                 "paddle.tile",
-                                                                 "paddle.Tensor.tile",
-                                                                 "paddle.kron",
-                                                                 "paddle.Tensor.kron",
-                                                                 "paddle.outer",
-                                                                 "paddle.Tensor.outer",
-                                                                 "paddle.eye",
-                                                                 "paddle.meshgrid"};
-  if (std::find(kProducts.begin(), kProducts.end(), parsed.api()) == kProducts.end()) return 0;
   std::uint64_t elements = 1;
   for (const TensorSpec tensor : parsed.tensors()) {
     elements = saturating_product(elements, tensor.elements());
@@ -79,11 +79,6 @@ std::uint64_t elements_of_product(const Case& parsed) {
 
 // Elements of the first tensor after it is expanded to the list, where -1 keeps an extent.
 std::uint64_t elements_expanded(const Case& parsed) {
-  static constexpr std::array<std::string_view, 4> kExpansions = {
-      "paddle.expand", "paddle.Tensor.expand", "paddle.broadcast_to", "paddle.Tensor.broadcast_to"};
-  if (std::find(kExpansions.begin(), kExpansions.end(), parsed.api()) == kExpansions.end()) {
-    return 0;
-  }
   if (parsed.tensor_count() == 0 || parsed.argument_count() < 2) return 0;
   const Value list = parsed.argument(1).value;
   if (!list.is(ValueKind::list) && !list.is(ValueKind::tuple)) return 0;
@@ -102,11 +97,6 @@ std::uint64_t elements_expanded(const Case& parsed) {
 
 // Elements of a batch of images [N, C, …] that are resized or pooled to the extents in a list.
 std::uint64_t elements_resized(const Case& parsed) {
-  if (parsed.api() != "paddle.nn.functional.interpolate" &&
-      parsed.api() != "paddle.nn.functional.upsample" &&
-      !parsed.api().starts_with("paddle.nn.functional.adaptive_")) {
-    return 0;
-  }
   if (parsed.tensor_count() == 0 || parsed.tensor(0).shape.size() < 2) return 0;
   const auto shape = parsed.tensor(0).shape;
   std::uint64_t extents = 0;
@@ -148,10 +138,6 @@ bool is_true(const Case& parsed, std::string_view keyword) {
 // Multiplications in a matrix product or a stack of them. [M, K] times [K, N] needs M·K·N: the
 // elements of one side times an extent of the other.
 std::uint64_t products_of_matrices(const Case& parsed) {
-  static constexpr std::array<std::string_view, 6> kProducts = {
-      "paddle.matmul", "paddle.Tensor.matmul",        "paddle.mm",
-      "paddle.bmm",    "paddle.nn.functional.linear", "paddle.Tensor.__matmul__"};
-  if (std::find(kProducts.begin(), kProducts.end(), parsed.api()) == kProducts.end()) return 0;
   if (parsed.tensor_count() < 2) return 0;
   const auto left = parsed.tensor(0).shape;
   const auto right = parsed.tensor(1).shape;
@@ -168,11 +154,33 @@ std::uint64_t products_of_matrices(const Case& parsed) {
 
 // Multiplications in a convolution with stride 1: each weight with each pixel of each image.
 std::uint64_t products_of_convolution(const Case& parsed) {
-  if (!parsed.api().starts_with("paddle.nn.functional.conv") || parsed.tensor_count() < 2) return 0;
+  if (parsed.tensor_count() < 2) return 0;
   const auto image = parsed.tensor(0).shape;
   if (image.size() < 3 || image[1] <= 0) return 0;
   return saturating_product(parsed.tensor(0).elements() / static_cast<std::uint64_t>(image[1]),
                             parsed.tensor(1).elements());
+}
+
+// Elements of a result that may be much larger than the arguments.
+std::uint64_t elements_made(const Case& parsed, ApiCost cost) {
+  switch (cost) {
+    case ApiCost::product:
+      return elements_of_product(parsed);
+    case ApiCost::expansion:
+      return elements_expanded(parsed);
+    case ApiCost::resize:
+      return elements_resized(parsed);
+    case ApiCost::plain:
+    case ApiCost::matmul:
+    case ApiCost::convolution:
+      return 0;
+  }
+  return 0;
+}
+
+std::uint64_t multiplications(const Case& parsed, ApiCost cost) {
+  if (cost == ApiCost::matmul) return products_of_matrices(parsed);
+  return cost == ApiCost::convolution ? products_of_convolution(parsed) : 0;
 }
 
 }  // namespace
@@ -224,8 +232,8 @@ std::uint64_t measured_device_bytes(const wire::Record& record) {
 Cost estimate_cost(const Case& parsed) {
   Cost cost;
   cost.elements = std::min(parsed.total_elements(), kMost);
-  std::uint64_t made = std::max({elements_of_product(parsed), elements_expanded(parsed),
-                                 elements_resized(parsed), elements_broadcast(parsed)});
+  const ApiCost of_api = cost_of_api(parsed.api());
+  std::uint64_t made = std::max(elements_made(parsed, of_api), elements_broadcast(parsed));
   for (const Argument& argument : parsed.arguments()) {
     made = std::max(made, elements_as_shape(argument.value));
   }
@@ -237,9 +245,8 @@ Cost estimate_cost(const Case& parsed) {
     cost.bytes = saturating_sum(cost.bytes, saturating_product(made, 2 * kBytesOfUnknown));
   }
   cost.bytes = std::max(cost.bytes, kLeastBytes);
-  const std::uint64_t products =
-      std::max(products_of_matrices(parsed), products_of_convolution(parsed));
-  cost.work_us = saturating_sum(expected_work_us(cost.elements), products / kProductsInUs);
+  cost.work_us = saturating_sum(expected_work_us(cost.elements),
+                                multiplications(parsed, of_api) / kProductsInUs);
   return cost;
 }
 

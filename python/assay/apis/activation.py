@@ -6,7 +6,7 @@ from assay.arguments import as_dtype, as_int
 from assay.reference import on_cpu, torch
 from assay.registry import api, same
 from assay.rules import distinct, integers, uniform
-from assay.shorthand import edges, spread
+from assay.shorthand import RANDOM, edges, spread
 
 FUNCTIONAL = "paddle.nn.functional.{}"
 FUNCTIONAL_IN_PLACE = "paddle.nn.functional.{}_"
@@ -221,6 +221,6 @@ def _drawn(found, given):
     return gumbel.shown(given["x"], found, *({**keywords, **given}[name] for name in keywords))
 
 
-@api("paddle.nn.functional.gumbel_softmax", x=uniform(-2, 2), grad=False, shown=_drawn)
+@api("paddle.nn.functional.gumbel_softmax", x=uniform(-2, 2), grad=RANDOM, shown=_drawn)
 def gumbel_softmax(x, temperature=1.0, hard=False, axis=-1, name=None):
     return gumbel.promised(x, temperature, hard, axis)

@@ -32,17 +32,17 @@ def adaptive_avg(x, output_size, data_format):
     return channels_back(pools[y.ndim - 3](y, sizes), data_format)
 
 
-@api("paddle.nn.functional.adaptive_avg_pool1d", x=UNCENTRED)
+@api("paddle.nn.functional.adaptive_avg_pool1d", cost="resize", x=UNCENTRED)
 def adaptive_avg_pool1d(x, output_size, name=None):
     return adaptive_avg(x, output_size, "NCL")
 
 
-@api("paddle.nn.functional.adaptive_avg_pool2d", x=UNCENTRED, output_size=SIZE)
+@api("paddle.nn.functional.adaptive_avg_pool2d", cost="resize", x=UNCENTRED, output_size=SIZE)
 def adaptive_avg_pool2d(x, output_size, data_format="NCHW", name=None):
     return adaptive_avg(x, output_size, data_format)
 
 
-@api("paddle.nn.functional.adaptive_avg_pool3d", x=UNCENTRED, output_size=SIZE)
+@api("paddle.nn.functional.adaptive_avg_pool3d", cost="resize", x=UNCENTRED, output_size=SIZE)
 def adaptive_avg_pool3d(x, output_size, data_format="NCDHW", name=None):
     return adaptive_avg(x, output_size, data_format)
 
@@ -51,6 +51,7 @@ def adaptive_avg_pool3d(x, output_size, data_format="NCDHW", name=None):
     "paddle.nn.functional.adaptive_max_pool1d",
     "paddle.nn.functional.adaptive_max_pool2d",
     "paddle.nn.functional.adaptive_max_pool3d",
+    cost="resize",
     x=distinct(),
     traits=SELECTS,
 )

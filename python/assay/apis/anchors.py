@@ -6,13 +6,14 @@ from assay.accommodations import avoids
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import Literal, boxes, integers, positive, uniform
+from assay.shorthand import FROM_SHAPES, NO_BACKWARD
 
 
 def _listed(value):
     return [value] if isinstance(value, int | float) else list(value or [])
 
 
-@api("paddle.vision.ops.prior_box", grad=False)
+@api("paddle.vision.ops.prior_box", grad=FROM_SHAPES)
 def prior_box(
     input, image, min_sizes, max_sizes=None, aspect_ratios=(1.0,), variance=(0.1, 0.1, 0.2, 0.2), flip=False,
     clip=False, steps=(0.0, 0.0), offset=0.5, min_max_aspect_ratios_order=False, name=None,
@@ -51,7 +52,7 @@ def prior_box(
     prior_box=boxes(0, 100),
     prior_box_var=positive(0.1, 0.5),
     target_box=lambda code_type="encode": boxes(0, 100) if code_type.startswith("encode") else None,
-    grad=False,
+    grad=NO_BACKWARD,
     traits={"sums": False, "coordinates": False, "near_one": 0.0},
 )
 def box_coder(
@@ -87,7 +88,7 @@ def _predicted(x, anchors, scale_x_y, input_size):
     return centre, torch.exp(x[:, :, 2:4]) * (sizes / torch.tensor(input_size))[:, :, None, None]
 
 
-@api("paddle.vision.ops.yolo_box", x=uniform(-6, 3), img_size=integers(100, 500), grad=False)
+@api("paddle.vision.ops.yolo_box", x=uniform(-6, 3), img_size=integers(100, 500), grad=NO_BACKWARD)
 def yolo_box(
     x, img_size, anchors, class_num, conf_thresh, downsample_ratio, clip_bbox=True, name=None, scale_x_y=1.0,
     iou_aware=False, iou_aware_factor=0.5,

@@ -6,6 +6,7 @@ from assay.arguments import as_dtype
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import uniform
+from assay.shorthand import FROM_SHAPES
 
 _COSINES = {
     "hamming": (0.54, 0.46),
@@ -75,7 +76,7 @@ def _window(kind, count, *more):
     return {"taylor": _taylor, "tukey": _tukey}[kind](count, *more)
 
 
-@api("paddle.audio.functional.get_window", grad=False)
+@api("paddle.audio.functional.get_window", grad=FROM_SHAPES)
 def get_window(window, win_length, fftbins=True, dtype="float64"):
     """A periodic window is a symmetric one of one more value without its last."""
     kind, *more = window if isinstance(window, list | tuple) else (window,)

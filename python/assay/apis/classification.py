@@ -244,6 +244,7 @@ def _wanted(value, other):
 
 @api(
     "paddle.nn.functional.one_hot",
+    cost="product",
     x=integers(0, lambda num_classes=-1: _wanted(num_classes, 5)),
     num_classes=constant(6),
 )

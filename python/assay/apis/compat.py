@@ -5,12 +5,13 @@ from assay.reference import torch
 from assay.regimes import MOVES, SORTS
 from assay.registry import api
 from assay.rules import constant, distinct, integers
+from assay.shorthand import COUNTS, TIES
 
 # Equal tensors; small ones may differ.
 _ALIKE = lambda this: constant(1) if this.size > 4 else integers(0, 2)  # noqa: E731
 
 
-@api("paddle.compat.equal", input=_ALIKE, other=_ALIKE, grad=False)
+@api("paddle.compat.equal", input=_ALIKE, other=_ALIKE, grad=COUNTS)
 def equal(input, other):
     common = torch.promote_types(input.dtype, other.dtype)
     return torch.equal(input.to(common), other.to(common))
@@ -53,7 +54,7 @@ _extreme("min", "minimum")
 _extreme("max", "maximum")
 
 
-@api("paddle.compat.unique", input=integers(0, 5), grad=False)
+@api("paddle.compat.unique", input=integers(0, 5), grad=TIES)
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     return torch.unique(input, sorted, return_inverse, return_counts, dim)
 

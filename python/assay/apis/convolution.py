@@ -41,7 +41,7 @@ def convolved(x, weight, bias, stride, padding, dilation, groups, data_format):
 
 
 def _convolution(rank, layout):
-    @api(f"paddle.nn.functional.conv{rank}d")
+    @api(f"paddle.nn.functional.conv{rank}d", cost="convolution")
     def conv(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format=layout, name=None):
         return convolved(x, weight, bias, stride, padding, dilation, groups, data_format)
 
@@ -80,6 +80,7 @@ for _rank, _layout in enumerate(LAYOUTS, 1):
     _convolution(_rank, _layout)
     api(
         f"paddle.nn.functional.conv{_rank}d_transpose",
+        cost="convolution",
         signature=f"x, weight, bias=None, {transpose_options(_rank != 2)}, output_size=None, "
         f"data_format='{_layout}', name=None",
     )(transposed)

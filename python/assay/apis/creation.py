@@ -6,6 +6,7 @@ from assay.arguments import as_dtype, as_int, as_ints
 from assay.reference import torch
 from assay.registry import api, same
 from assay.rules import integers, positive
+from assay.shorthand import FROM_SHAPES, NO_BACKWARD, OUTSIDE_GRAPH
 
 EXTENT = integers(1, 5)  # for shapes that are tensors
 
@@ -33,12 +34,12 @@ _LIKE = f"dtype=None, name=None, *, {PLACED}"
 _NEW = f"*, dtype=None, {PLACED}"
 
 
-@api("paddle.full", shape=EXTENT, grad=False, equal="bits", signature=f"shape, fill_value, {_SHAPE}")
+@api("paddle.full", shape=EXTENT, grad=FROM_SHAPES, equal="bits", signature=f"shape, fill_value, {_SHAPE}")
 def full(shape, fill_value, dtype):
     return _filled(shape, fill_value, as_dtype(dtype) or _default_dtype(fill_value))
 
 
-@api("paddle.full_like", grad=False, equal="bits", signature=f"x, fill_value, {_LIKE}")
+@api("paddle.full_like", grad=FROM_SHAPES, equal="bits", signature=f"x, fill_value, {_LIKE}")
 def full_like(x, fill_value, dtype):
     return _filled(x.shape, fill_value, as_dtype(dtype) or x.dtype)
 
@@ -46,7 +47,7 @@ def full_like(x, fill_value, dtype):
 @api(
     "paddle.Tensor.new_full",
     size=EXTENT,
-    grad=False,
+    grad=FROM_SHAPES,
     signature=f"var, size, fill_value, *, dtype=None, {PLACED}",
 )
 def new_full(var, size, fill_value, dtype):
@@ -56,16 +57,19 @@ def new_full(var, size, fill_value, dtype):
 def _constant(name, made):
     """The three forms of a constant tensor; `made(shape, dtype)` fills it."""
 
-    @api(f"paddle.{name}", shape=EXTENT, grad=False, signature=f"shape, {_SHAPE}")
+    @api(f"paddle.{name}", shape=EXTENT, grad=FROM_SHAPES, signature=f"shape, {_SHAPE}")
     def of_shape(shape, dtype):
         return made(as_ints(shape), as_dtype(dtype) or torch.float32)
 
-    @api(f"paddle.{name}_like", grad=False, signature=f"x, {_LIKE}")
+    @api(f"paddle.{name}_like", grad=FROM_SHAPES, signature=f"x, {_LIKE}")
     def like(x, dtype):
         return made(x.shape, as_dtype(dtype) or x.dtype)
 
     @api(
-        f"paddle.Tensor.new_{name}", size=EXTENT, grad=False, signature=f"var, size, *, dtype=None, {PLACED}"
+        f"paddle.Tensor.new_{name}",
+        size=EXTENT,
+        grad=FROM_SHAPES,
+        signature=f"var, size, *, dtype=None, {PLACED}",
     )
     def new(var, size, dtype):
         return made(as_ints(size), as_dtype(dtype) or var.dtype)
@@ -82,7 +86,7 @@ same("x, value", "paddle.Tensor.fill_", to="torch.full_like")
 same("x", "paddle.Tensor.zero_", to="torch.zeros_like")
 
 
-@api("paddle.Tensor.set_", grad=False, undefined=OF_MEMORY)
+@api("paddle.Tensor.set_", grad=OUTSIDE_GRAPH, undefined=OF_MEMORY)
 def set_(x, source=None, shape=None, stride=None, offset=0, name=None):
     """x becomes a view of the memory of `source`."""
     if source is None:
@@ -104,7 +108,7 @@ def _begin(end=None, step=1):
     start=_begin,
     end=integers(5, 10),
     step=integers(1, 3),
-    grad=False,
+    grad=FROM_SHAPES,
     signature=f"start=0, end=None, step=1, dtype=None, *, out=None, {PLACED}, name=None",
 )
 def arange(start, end, step, dtype):
@@ -122,13 +126,13 @@ def _is_whole(value):
 
 
 # The start plus a multiple of the step may cancel; the rounding error of the step remains.
-@api("paddle.linspace", num=integers(3, 8), grad=False, traits={"terms": 2.0})
+@api("paddle.linspace", num=integers(3, 8), grad=NO_BACKWARD, traits={"terms": 2.0})
 def linspace(start, stop, num, dtype=None, name=None, *, out=None, device=None, requires_grad=False):
     start, stop = (_number(bound) for bound in (start, stop))
     return torch.linspace(start, stop, as_int(num), dtype=as_dtype(dtype) or torch.float32)
 
 
-@api("paddle.logspace", num=integers(3, 8), base=positive(1.5, 2.5), grad=False)
+@api("paddle.logspace", num=integers(3, 8), base=positive(1.5, 2.5), grad=NO_BACKWARD)
 def logspace(start, stop, num, base=10.0, dtype=None, name=None):
     start, stop, base = (_number(bound) for bound in (start, stop, base))
     return torch.logspace(start, stop, as_int(num), base, dtype=as_dtype(dtype) or torch.float32)
@@ -136,9 +140,10 @@ def logspace(start, stop, num, base=10.0, dtype=None, name=None):
 
 @api(
     "paddle.eye",
+    cost="product",
     num_rows=EXTENT,
     num_columns=EXTENT,
-    grad=False,
+    grad=FROM_SHAPES,
     signature=f"num_rows, num_columns=None, {_SHAPE}",
 )
 def eye(num_rows, num_columns, dtype):
@@ -147,12 +152,12 @@ def eye(num_rows, num_columns, dtype):
     return torch.eye(rows, columns, dtype=as_dtype(dtype) or torch.float32)
 
 
-@api("paddle.tril_indices", grad=False)
+@api("paddle.tril_indices", grad=FROM_SHAPES)
 def tril_indices(row, col, offset=0, dtype="int64"):
     return torch.tril_indices(row, row if col is None else col, offset, dtype=as_dtype(dtype))
 
 
-@api("paddle.triu_indices", grad=False)
+@api("paddle.triu_indices", grad=FROM_SHAPES)
 def triu_indices(row, col=None, offset=0, dtype="int64"):
     return torch.triu_indices(row, row if col is None else col, offset, dtype=as_dtype(dtype))
 

@@ -9,7 +9,7 @@ from assay.laws import anything
 from assay.reference import on_cpu, on_host, torch
 from assay.registry import api, same
 from assay.rules import Literal, constant, positive, positive_definite, symmetric
-from assay.shorthand import LINALG, PUBLIC, spread
+from assay.shorthand import LINALG, NO_BACKWARD, PUBLIC, UP_TO_SIGN, spread
 
 # The largest numbers of elements that rules list one by one.
 MANY = 1 << 20
@@ -228,7 +228,7 @@ def singular_parts(x, found):
 
 @api(
     "paddle.linalg.svd",
-    grad=False,
+    grad=UP_TO_SIGN,
     traits=SPECTRAL,
     shown=lambda found, given: singular_parts(given["x"], found),
 )
@@ -306,7 +306,7 @@ def _svd_lowrank(given, found):
 
 @api(
     *spread("svd_lowrank", *LINALG),
-    grad=False,
+    grad=UP_TO_SIGN,
     x=low_rank,
     M=of_the_same_rank,
     traits=SPECTRAL,
@@ -327,7 +327,7 @@ def principal_parts(x, found, q=None, center=True, whole=True):
 
 @api(
     *spread("pca_lowrank", *LINALG),
-    grad=False,
+    grad=UP_TO_SIGN,
     x=low_rank,
     traits=SPECTRAL,
     shown=lambda found, given: principal_parts(given["x"], found, given.get("q"), given.get("center", True)),
@@ -352,7 +352,7 @@ def _eigh(x, found, lower):
 @api(
     "paddle.linalg.eigh",
     x=mirrored,
-    grad=False,
+    grad=UP_TO_SIGN,
     traits=SPECTRAL,
     shown=lambda found, given: _eigh(given["x"], found, given.get("UPLO", "L") == "L"),
 )
@@ -372,7 +372,7 @@ def _eig(x, found):
 @api(
     *spread("eig", *LINALG),
     equal=("sorted", "value"),
-    grad=False,
+    grad=UP_TO_SIGN,
     traits=SPECTRAL,
     shown=lambda found, given: _eig(given["x"], found),
 )
@@ -385,7 +385,7 @@ same(
     *spread("eigvals", *LINALG),
     home="torch.linalg",
     equal="sorted",
-    grad=False,
+    grad="the values have no specified order, so an upstream gradient cannot be assigned to them",
     traits=SPECTRAL,
 )
 
@@ -417,7 +417,7 @@ def in_int64(rank):
 @api(
     *spread("lstsq", *LINALG),
     x=invertible,
-    grad=False,
+    grad=NO_BACKWARD,
     shown=lambda found, given: (*found[:2], in_int64(found[2]), found[3]),
     accommodates=follows("the dtype of the rank, which depends on the device, is not compared"),
 )

@@ -8,6 +8,7 @@ from assay.apis.regions import lengths, whole_boxes
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import Literal, boxes, distinct, integers, positive
+from assay.shorthand import COUNTS
 
 _MOST = 1_500_000  # the largest number of values that a rule lists
 _LISTED = 1 << 16
@@ -122,7 +123,7 @@ def _image(anchors, this):
     img_size=_image,
     anchors=_groups,
     variances=positive(0.005, 0.02),
-    grad=False,
+    grad=COUNTS,
     accommodates=follows(
         "boxes smaller than one pixel are removed, however small `min_size` is",
         "paddle-generate-proposals-min-size",
@@ -180,7 +181,7 @@ def _of_all_levels(min_level, max_level, refer_level, refer_scale, this):
     "paddle.vision.ops.distribute_fpn_proposals",
     fpn_rois=_of_all_levels,
     rois_num=lambda fpn_rois, this: lengths(fpn_rois.shape[0], this),
-    grad=False,
+    grad=COUNTS,
     equal="bits",
 )
 def distribute_fpn_proposals(
@@ -204,7 +205,7 @@ def distribute_fpn_proposals(
     boxes=lambda this: whole_boxes(64, 64, this),
     scores=distinct(0.01, 0.99),
     category_idxs=integers(0, lambda categories: len(categories)),
-    grad=False,
+    grad=COUNTS,
 )
 def nms(boxes, iou_threshold=0.3, scores=None, category_idxs=None, categories=None, top_k=None):
     """Categories are independent: their boxes are moved far apart."""
@@ -229,7 +230,7 @@ def off_thresholds(this):
     "paddle.vision.ops.matrix_nms",
     bboxes=lambda this: whole_boxes(64, 64, this),
     scores=off_thresholds,
-    grad=False,
+    grad=COUNTS,
     accommodates=follows("returns (out, rois_num, index)", "paddle-matrix-nms-order"),
 )
 def matrix_nms(

@@ -4,6 +4,7 @@ from assay.apis.loss import functional
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import Literal, integers
+from assay.shorthand import OUTSIDE_GRAPH
 
 
 def _rows(weight, this, padding_idx=None):
@@ -47,7 +48,7 @@ def parameters_to_vector(parameters, name=None):
     return torch.cat([each.reshape(-1) for each in parameters])
 
 
-@api("paddle.nn.utils.vector_to_parameters", changes="parameters", grad=False)
+@api("paddle.nn.utils.vector_to_parameters", changes="parameters", grad=OUTSIDE_GRAPH)
 def vector_to_parameters(vec, parameters, name=None):
     """The vector may be longer than all parameters."""
     sizes = [each.numel() for each in parameters]

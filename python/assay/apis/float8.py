@@ -12,7 +12,7 @@ from assay.arguments import as_dtype
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import constant, positive, uniform
-from assay.shorthand import cycled
+from assay.shorthand import OTHER_OPERATOR, QUANTIZED, cycled
 
 FUSED = "paddle.incubate.nn.functional."
 BLOCK = 128
@@ -66,7 +66,7 @@ def _exponents(this):
 
 @api(
     f"{FUSED}fp8_quant_blockwise",
-    grad=False,
+    grad=QUANTIZED,
     x=uniform(-3, 3),
     ignores={"using_ue8m0_scale": "the layout of packed scales is undocumented"},
 )
@@ -87,12 +87,12 @@ def fp8_quant_blockwise(
     return one(x.T) if return_transpose_only else (*one(x), *one(x.T))
 
 
-@api(f"{FUSED}fused_act_dequant", grad=False, x_scale=_exponents)
+@api(f"{FUSED}fused_act_dequant", grad=QUANTIZED, x_scale=_exponents)
 def fused_act_dequant(x, x_scale):
     return (x.double() * spread_out(_decoded(x_scale), x.shape)).to(torch.bfloat16)
 
 
-@api(f"{FUSED}fused_stack_transpose_quant", grad=False, x=uniform(-3, 3))
+@api(f"{FUSED}fused_stack_transpose_quant", grad=QUANTIZED, x=uniform(-3, 3))
 def fused_stack_transpose_quant(x, transpose=True):
     """Blocks of 128 by 128 of the matrices below one another, each transposed before."""
     return quantised(torch.cat([each.T if transpose else each for each in x]), BLOCK)
@@ -107,7 +107,7 @@ def _split_columns(values, scale, tokens_per_expert):
 
 @api(
     f"{FUSED}fused_transpose_split_quant",
-    grad=False,
+    grad=QUANTIZED,
     x=uniform(-3, 3),
     ignores={"input_scales": "its meaning is undocumented"},
 )
@@ -117,21 +117,21 @@ def fused_transpose_split_quant(x, input_scales, tokens_per_expert, pow_2_scales
     return _split_columns(*quantised(x.T, power_of_two=pow_2_scales), tokens_per_expert)
 
 
-@api(f"{FUSED}fused_transpose_wlch_split_quant", grad=False, x=uniform(-3, 3))
+@api(f"{FUSED}fused_transpose_wlch_split_quant", grad=QUANTIZED, x=uniform(-3, 3))
 def fused_transpose_wlch_split_quant(x, tokens_per_expert, pow_2_scales=False):
     """The four axes become one row for each of the last, of the others in the order 1, 0, 2."""
     rows = x.permute(3, 1, 0, 2).flatten(1)
     return _split_columns(*quantised(rows, power_of_two=pow_2_scales), tokens_per_expert)
 
 
-@api(f"{FUSED}fused_weighted_swiglu_act_quant", grad=False, x=uniform(-3, 3), prob=positive(0.1, 1))
+@api(f"{FUSED}fused_weighted_swiglu_act_quant", grad=QUANTIZED, x=uniform(-3, 3), prob=positive(0.1, 1))
 def fused_weighted_swiglu_act_quant(x, prob=None, using_pow2_scaling=False, name=None):
     rows = swiglu(x.float().flatten(0, -2))
     rows = rows if prob is None else rows * prob.reshape(-1, 1)
     return quantised(rows, power_of_two=using_pow2_scaling)
 
 
-@api(f"{FUSED}fused_swiglu_weighted_bwd", grad=False, unzipped_probs=positive(0.1, 1))
+@api(f"{FUSED}fused_swiglu_weighted_bwd", grad=OTHER_OPERATOR, unzipped_probs=positive(0.1, 1))
 def fused_swiglu_weighted_bwd(o1, do2_s, unzipped_probs, name=None):
     """The gradients of swiglu(o1) * probability, and that product."""
     wide = torch.promote_types(o1.dtype, torch.float32)
@@ -147,7 +147,7 @@ _SCALE = positive(0.01, 0.1)
 
 @api(
     f"{FUSED}fp8_gemm_blockwise",
-    grad=False,
+    grad=QUANTIZED,
     a_decode_scale=_SCALE,
     b_decode_scale=_SCALE,
     ignores={"use_split_accumulator": "it sums exactly"},
@@ -169,7 +169,7 @@ def fp8_gemm_blockwise(
     return product.to(as_dtype(out_dtype) if out is None else out.dtype)
 
 
-@api("paddle.linalg.fp8_fp8_half_gemm_fused", grad=False)
+@api("paddle.linalg.fp8_fp8_half_gemm_fused", grad=QUANTIZED)
 def fp8_fp8_half_gemm_fused(
     x, y, transpose_x=False, transpose_y=False, bias=None, scale=1.0, output_dtype="float16", act="identity",
     name=None,

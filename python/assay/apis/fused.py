@@ -8,6 +8,7 @@ from assay.arguments import widened
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import constant, integers, uniform
+from assay.shorthand import COUNTS, INFERENCE_ONLY
 
 # Activations by Paddle's name; the last two halve the last axis.
 _ACTIVATIONS = {
@@ -70,7 +71,7 @@ def fused_linear_activation(x, y, bias, trans_x=False, trans_y=False, activation
 
 @api(
     "paddle.incubate.nn.functional.fused_bias_act",
-    grad=False,
+    grad=INFERENCE_ONLY,
     x=lambda this: integers(-50, 50) if this.dtype == "int32" else None,
     dequant_scales=uniform(0.005, 0.02),
 )
@@ -108,7 +109,7 @@ def fused_rms_norm(
 
 @api(
     "paddle.incubate.nn.functional.fused_layer_norm",
-    grad=False,
+    grad=INFERENCE_ONLY,
     accommodates=follows(
         "returns four results; only the shapes of mean and variance are compared",
         "paddle-fused-layer-norm-results",
@@ -234,7 +235,7 @@ def softmax_mask_fuse_upper_triangle(x):
     seq_lens_encoder=integers(0, 100),
     seq_lens_decoder=integers(0, 100),
     batch_size=constant(1),
-    grad=False,
+    grad=COUNTS,
 )
 def blha_get_max_len(seq_lens_encoder, seq_lens_decoder, batch_size):
     return seq_lens_encoder.max().reshape(1), seq_lens_decoder.max().reshape(1)

@@ -7,6 +7,7 @@ from assay.arguments import widened
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import Literal, constant, distinct, integers, uniform
+from assay.shorthand import INFERENCE_ONLY
 
 
 def _attended(query, key, value, scale, hidden=None, mask=None):
@@ -77,7 +78,7 @@ def fused_rotary_position_embedding(
     "paddle.incubate.nn.functional.variable_length_memory_efficient_attention",
     seq_lens=constant(lambda query: query.shape[2]),
     kv_seq_lens=constant(lambda key: key.shape[2]),
-    grad=False,
+    grad=INFERENCE_ONLY,
 )
 def variable_length_memory_efficient_attention(
     query, key, value, seq_lens, kv_seq_lens, mask=None, scale=None, causal=False, pre_cache_length=0
@@ -296,7 +297,7 @@ def _steps(cache_kv, src_mask):
     x=lambda this: integers(2, 10) if this.dtype == "int32" else None,
     sequence_lengths=constant(lambda cache_kv, src_mask=None: _steps(cache_kv, src_mask) - 1),
     rotary_tensor=_no_turn,
-    grad=False,
+    grad=INFERENCE_ONLY,
     accommodates=UNTURNED,
     **_WHOLE,
 )
@@ -353,7 +354,7 @@ def _borders(qkv, this):
     max_enc_len_this_time=constant(_encoded),
     max_dec_len_this_time=constant(_decoded),
     rope_emb=_no_turn,
-    grad=False,
+    grad=INFERENCE_ONLY,
     accommodates=UNTURNED,
     **_WHOLE,
 )

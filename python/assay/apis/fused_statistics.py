@@ -4,6 +4,7 @@ from assay.arguments import as_dtype, widened
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import integers
+from assay.shorthand import COUNTS
 
 
 def _rows(x):
@@ -29,7 +30,9 @@ def fast_rms_norm(x, scale, epsilon=1e-05, name=None):
     return y.reshape(x.shape).to(x.dtype), inverse.detach()
 
 
-@api("paddle.incubate.nn.functional.int_bincount", x=integers(lambda low: low, lambda high: high), grad=False)
+@api(
+    "paddle.incubate.nn.functional.int_bincount", x=integers(lambda low: low, lambda high: high), grad=COUNTS
+)
 def int_bincount(x, low, high, dtype=None, name=None):
     """The number of occurrences of each integer in [low, high)."""
     counts = torch.bincount(x.flatten().long() - low, minlength=high - low)[: high - low]

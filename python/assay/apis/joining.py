@@ -98,7 +98,7 @@ def unstack(x, axis=0, num=None):
     return list(torch.unbind(x, axis))
 
 
-@api("paddle.meshgrid")
+@api("paddle.meshgrid", cost="product")
 def meshgrid(*args, **kwargs):
     tensors = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else args
     return list(torch.meshgrid(*tensors, indexing=kwargs.get("indexing") or "ij"))

@@ -9,6 +9,9 @@ from assay.operators import name_of, taking
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import constant, positive, uniform
+from assay.shorthand import FROM_SHAPES, NO_BACKWARD, RANDOM
+
+_OF_STEPS = "the operator is itself an optimizer step or a derivative"
 
 # -- optimizer steps: the parameter is the result, and its state is compared as well --
 
@@ -59,7 +62,7 @@ def step(name, parameters, state, merged=False, rules=None, scalars=()):
             own = [each for each in parameters.split(", ") if form == name or each not in _SINGLE]
             known = {each: rule for each, rule in (_RULES | (rules or {})).items() if each in own}
             updates = (*state.split(), "master_param")
-            options = {"changes": "param", "updates": updates, "grad": False, "rules": known}
+            options = {"changes": "param", "updates": updates, "grad": _OF_STEPS, "rules": known}
             api(name_of(form), **options)(taking(own, (*named, *_SHARED), function))
         return update
 
@@ -204,12 +207,12 @@ def _rmsprop(value, grad, mean_square, moment, learning_rate, mean_grad, epsilon
 # -- fills and draws --
 
 
-@api(name_of("full_"), grad=False)
+@api(name_of("full_"), grad=FROM_SHAPES)
 def full_(output, shape, value, dtype, place):
     return torch.full(as_ints(shape), value, dtype=as_dtype(dtype))
 
 
-@api(name_of("gaussian"), grad=False)
+@api(name_of("gaussian"), grad=RANDOM)
 def gaussian(shape, mean, std, seed, dtype, place):
     return laws.normal_draw(mean, std, as_ints(shape), as_dtype(dtype))
 
@@ -222,13 +225,13 @@ def squared_l2_norm(x):
     return widened(x).square().sum().to(x.dtype).reshape(1)
 
 
-@api(name_of("clip_by_norm"), grad=False)
+@api(name_of("clip_by_norm"), grad=NO_BACKWARD)
 def clip_by_norm(x, max_norm):
     norm = widened(x).square().sum().sqrt()
     return (widened(x) * (max_norm / torch.clamp(norm, min=max_norm))).to(x.dtype)
 
 
-@api(name_of("fused_linear_param_grad_add"), grad=False)
+@api(name_of("fused_linear_param_grad_add"), grad=_OF_STEPS)
 def fused_linear_param_grad_add(x, dout, dweight, dbias, multi_precision, has_bias):
     """The gradients of a linear layer's weight and bias, added to those of earlier batches. With
     multi_precision they are in float32."""
@@ -254,7 +257,7 @@ def _derivative(function, inputs, upstream):
     return tuple(None if each is None else next(found) for each in leaves)
 
 
-@api(name_of("matmul_grad"), grad=False)
+@api(name_of("matmul_grad"), grad=_OF_STEPS)
 def matmul_grad(x, y, out_grad, transpose_x, transpose_y):
     def product(x, y):
         x = x.mT if transpose_x and x.ndim > 1 else x
@@ -263,6 +266,6 @@ def matmul_grad(x, y, out_grad, transpose_x, transpose_y):
     return _derivative(product, (x, y), out_grad)
 
 
-@api(name_of("swiglu_grad"), grad=False)
+@api(name_of("swiglu_grad"), grad=_OF_STEPS)
 def swiglu_grad(x, y, out_grad):
     return _derivative(swiglu_of, (x, y), out_grad)

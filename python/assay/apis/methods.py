@@ -11,7 +11,7 @@ from assay.reference import torch
 from assay.regimes import DRAWN, OTHERS
 from assay.registry import api, same
 from assay.rules import integers, positive
-from assay.shorthand import PUBLIC, spread
+from assay.shorthand import MADE_CSR, NO_BACKWARD, OUTSIDE_GRAPH, PUBLIC, RANDOM, spread
 from assay.sparse import taken_from
 
 _CASTS = {
@@ -110,19 +110,19 @@ def numpy(self):
 # -- other values --
 
 
-@api("paddle.Tensor.copy_", changes="self", grad=False)
+@api("paddle.Tensor.copy_", changes="self", grad=OUTSIDE_GRAPH)
 def copy_(self, other, blocking=True):
     return other.to(self.dtype).expand(self.shape)
 
 
-@api("paddle.Tensor.set_value", changes="self", grad=False)
+@api("paddle.Tensor.set_value", changes="self", grad=OUTSIDE_GRAPH)
 def set_value(self, value):
     return value.clone()
 
 
 @api(
     "paddle.Tensor.resize_",
-    grad=False,
+    grad=OUTSIDE_GRAPH,
     accommodates=avoids(
         "only the shape is compared when the tensor grows; Paddle does not allocate the memory"
     ),
@@ -136,7 +136,7 @@ def resize_(x, shape, fill_zero=False, name=None):
     return flat[: prod(shape)].reshape(shape)
 
 
-@api("paddle.Tensor.random_", grad=False, undefined=DRAWN)
+@api("paddle.Tensor.random_", grad=RANDOM, undefined=DRAWN)
 def random_(x, from_=0, to=None, *, generator=None):
     """Uniform over the integers that the dtype represents, or over the given range."""
     if to is None and from_ == 0:
@@ -158,7 +158,7 @@ def split_with_sizes(self, split_sizes, dim=0):
     return torch.split(self, as_ints(split_sizes), as_int(dim))
 
 
-@api("paddle.Tensor.top_p_sampling", x=positive(), ps=positive(0.3, 0.9), grad=False, undefined=DRAWN)
+@api("paddle.Tensor.top_p_sampling", x=positive(), ps=positive(0.3, 0.9), grad=RANDOM, undefined=DRAWN)
 def top_p_sampling(
     x, ps, threshold=None, topp_seed=None, seed=-1, k=0, mode="truncated", return_top=False, name=None
 ):
@@ -192,7 +192,7 @@ def view_as_real(input):
 same(
     "x, tau, y, left=True, transpose=False, name=None",
     *spread("ormqr", "paddle.linalg.{}", "paddle.Tensor.{}"),
-    grad=False,
+    grad=NO_BACKWARD,
     traits={"sums": True, "near_one": 1.0, "without": OTHERS.without},
 )
 
@@ -226,6 +226,6 @@ def to_sparse_coo(self, sparse_dim):
     return taken_from(self, rows.flatten(sparse_dim).any(-1) if sparse_dim < self.ndim else rows)
 
 
-@api("paddle.Tensor.to_sparse_csr", rules={"self": _SOME_ZEROS}, grad=False)
+@api("paddle.Tensor.to_sparse_csr", rules={"self": _SOME_ZEROS}, grad=MADE_CSR)
 def to_sparse_csr(self):
     return taken_from(self, self != 0, "csr")

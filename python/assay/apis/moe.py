@@ -9,6 +9,7 @@ from assay.arguments import as_ints, widened
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import Literal, constant, distinct, integers, positive
+from assay.shorthand import OTHER_OPERATOR, QUANTIZED
 
 NN = "paddle.nn.functional."
 
@@ -35,7 +36,7 @@ def _without_empty(found, given):
 
 @api(
     f"{NN}moe_permute",
-    grad=False,
+    grad=OTHER_OPERATOR,
     shown=_without_empty,
     scale=positive(0.01, 1),
     expert_routemap_topk=lambda tokens_per_expert, this: Literal(_routes(tokens_per_expert, *this.shape)),
@@ -99,7 +100,7 @@ def _routemap(zipped_expertwise_rowmap, expert_routemap_topk, hidden_states_unzi
 
 @api(
     f"{NN}moe_unpermute",
-    grad=False,
+    grad=OTHER_OPERATOR,
     zipped_expertwise_rowmap=_rowmap,
     expert_routemap_topk=_routemap,
     token_prob_unzipped=positive(0.05, 1),
@@ -164,7 +165,7 @@ def moe_gate_dispatch_permute(x, gate_logits, corr_bias, k, capacity, world_size
     return y.unflatten(0, (world_size, -1, capacity)).transpose(0, 1).flatten(1, 2), *others
 
 
-@api(f"{FUSED}moe_gate_dispatch_and_quant", grad=False, **_SCORES)
+@api(f"{FUSED}moe_gate_dispatch_and_quant", grad=QUANTIZED, **_SCORES)
 def moe_gate_dispatch_and_quant(x, gate_logits, corr_bias, k, capacity, use_pad, use_pow2_scale):
     y, *others = _dispatched(x, gate_logits, corr_bias, k, capacity, use_pad)
     return *quantised(y, power_of_two=use_pow2_scale), *others
@@ -199,7 +200,7 @@ def cal_aux_loss(
     return loss if factor is None else loss + (factor - 1) * loss.detach(), tokens, share
 
 
-@api(f"{FUSED}build_src_rank_and_local_expert_id", grad=False)
+@api(f"{FUSED}build_src_rank_and_local_expert_id", grad=OTHER_OPERATOR)
 def build_src_rank_and_local_expert_id(
     expert_num_global_tensor, expert_num_global, num_local_experts, name=None
 ):
@@ -212,7 +213,7 @@ def build_src_rank_and_local_expert_id(
 
 @api(
     f"{FUSED}expand_modality_expert_id",
-    grad=False,
+    grad=OTHER_OPERATOR,
     expert_id=lambda group_size, is_group_expert: integers(0, group_size if is_group_expert else 12),
 )
 def expand_modality_expert_id(
@@ -227,7 +228,7 @@ def expand_modality_expert_id(
 
 @api(
     f"{FUSED}cross_entropy_with_softmax_bwd_w_downcast",
-    grad=False,
+    grad=OTHER_OPERATOR,
     label=integers(0, lambda softmax: softmax.shape[-1]),
     softmax=positive(0.01, 1),
 )
@@ -242,7 +243,7 @@ def cross_entropy_with_softmax_bwd_w_downcast(label, softmax, loss_grad, name=No
 
 @api(
     f"{FUSED}embedding_grad_add_to_",
-    grad=False,
+    grad=OTHER_OPERATOR,
     changes="main_grad_",
     token_indices=integers(0, lambda main_grad_: main_grad_.shape[0]),
 )

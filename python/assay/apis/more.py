@@ -7,6 +7,7 @@ from assay.arguments import as_dtype
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import Literal, distinct, integers, literal, positive, uniform
+from assay.shorthand import COUNTS, RANDOM
 
 
 def _made(data, dtype):
@@ -87,7 +88,7 @@ def identity_loss(x, reduction="none"):
     "paddle.metric.accuracy",
     input=lambda this: distinct(0, 1),
     label=integers(0, lambda input: input.shape[-1]),
-    grad=False,
+    grad=COUNTS,
 )
 def accuracy(input, label, k=1, correct=None, total=None, name=None):
     best = torch.topk(input, k, -1).indices
@@ -95,7 +96,7 @@ def accuracy(input, label, k=1, correct=None, total=None, name=None):
 
 
 @api(
-    "paddle.text.viterbi_decode", grad=False, lengths=lambda potentials: integers(1, potentials.shape[1] + 1)
+    "paddle.text.viterbi_decode", grad=COUNTS, lengths=lambda potentials: integers(1, potentials.shape[1] + 1)
 )
 def viterbi_decode(potentials, transition_params, lengths, include_bos_eos_tag=True, name=None):
     """The best path. The last tag but one starts and the last one stops. Positions after the end of a
@@ -140,13 +141,13 @@ def _shared(amount, among):
 
 @api(
     "paddle.incubate.graph_reindex",
-    grad=False,
+    grad=COUNTS,
     signature=f"{_REINDEX}, flag_buffer_hashtable=False, name=None",
     **_REINDEXED,
 )
 @api(
     "paddle.geometric.reindex_graph",
-    grad=False,
+    grad=COUNTS,
     signature=f"{_REINDEX}, name=None",
     **_REINDEXED,
 )
@@ -167,7 +168,7 @@ _HETEROGENEOUS = _REINDEXED | {
 }
 
 
-@api("paddle.geometric.reindex_heter_graph", grad=False, **_HETEROGENEOUS)
+@api("paddle.geometric.reindex_heter_graph", grad=COUNTS, **_HETEROGENEOUS)
 def reindex_heter_graph(x, neighbors, count, value_buffer=None, index_buffer=None, name=None):
     """The edges of several graphs, one after the other."""
     return reindex_graph(x, torch.cat(list(neighbors)), torch.cat(list(count)))
@@ -181,7 +182,7 @@ _GRAPH = {
 }
 
 
-@api("paddle.geometric.weighted_sample_neighbors", grad=False, rules=_GRAPH)
+@api("paddle.geometric.weighted_sample_neighbors", grad=RANDOM, rules=_GRAPH)
 def weighted_sample_neighbors(
     row, colptr, edge_weight, input_nodes, sample_size=-1, eids=None, return_eids=False, name=None
 ):
@@ -191,7 +192,7 @@ def weighted_sample_neighbors(
 
 @api(
     "paddle.incubate.graph_sample_neighbors",
-    grad=False,
+    grad=RANDOM,
     rules={name: _GRAPH[name] for name in ("row", "colptr", "input_nodes")},
     perm_buffer=lambda this: distinct(0, this.size),
 )

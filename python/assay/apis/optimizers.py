@@ -44,7 +44,7 @@ def optimizer(name, signature):
             f"paddle.optimizer.{name}",
             inputs="parameter gradient",
             kind=OPTIMIZER,
-            grad=False,
+            grad="optimizer steps are not differentiated",
             ignores=dict.fromkeys(missing, "its steps lack this option"),
         )
         return registered(make)

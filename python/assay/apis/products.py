@@ -24,13 +24,14 @@ def matched(x, y):
     return x.to(common), y.to(common)
 
 
-@api("paddle.matmul", *spread("matmul", *LINALG), **SHORT)
+@api("paddle.matmul", *spread("matmul", *LINALG), cost="matmul", **SHORT)
 def matmul(x, y, transpose_x=False, transpose_y=False, name=None, *, out=None):
     return torch.matmul(*matched(turned(x, transpose_x), turned(y, transpose_y)))
 
 
 @api(
     "paddle.Tensor.__matmul__",
+    cost="matmul",
     accommodates=follows("the left operand decides the dtype, unless one operand is complex"),
     **SHORT,
 )
@@ -44,19 +45,26 @@ def matmul_from_right(x, y):
     return torch.matmul(y.to(x.dtype), x)
 
 
-@api(*spread("mm", *PUBLIC), input=short_factors, mat2=short_factors)
+@api(*spread("mm", *PUBLIC), cost="matmul", input=short_factors, mat2=short_factors)
 def mm(input, mat2, name=None):
     return torch.matmul(*matched(input, mat2))
 
 
-same("x, y, name=None, *, out=None", *spread("bmm", *PUBLIC), **SHORT)
+same("x, y, name=None, *, out=None", *spread("bmm", *PUBLIC), cost="matmul", **SHORT)
 
 
 same("x, vec, name=None", "paddle.mv paddle.Tensor.mv", x=short_factors, vec=short_factors)
 same("x, y, name=None", "paddle.inner paddle.Tensor.inner", **SHORT)
 
 
-same("x, y, name=None", *spread("kron", *PUBLIC), x=FACTORS, y=FACTORS, traits={"sums": False})
+same(
+    "x, y, name=None",
+    *spread("kron", *PUBLIC),
+    cost="product",
+    x=FACTORS,
+    y=FACTORS,
+    traits={"sums": False},
+)
 
 
 @api(*spread("dot", *PUBLIC), **SHORT)
@@ -70,7 +78,7 @@ def vecdot(x, y, axis=-1, name=None):
     return torch.sum(x.conj() * y, axis)
 
 
-@api(*spread("outer", *PUBLIC), "paddle.ger", x=FACTORS, y=FACTORS)
+@api(*spread("outer", *PUBLIC), "paddle.ger", cost="product", x=FACTORS, y=FACTORS)
 def outer(x, y, name=None, *, out=None):
     return torch.outer(x.reshape(-1), y.reshape(-1))
 
@@ -145,7 +153,7 @@ def matrix_exp(x, name=None):
     return in_float32(torch.linalg.matrix_exp, x)
 
 
-@api("paddle.nn.functional.linear", x=short_factors, weight=short_factors)
+@api("paddle.nn.functional.linear", cost="matmul", x=short_factors, weight=short_factors)
 def linear(x, weight, bias=None, name=None):
     result = torch.matmul(x, weight)
     return result if bias is None else result + bias

@@ -5,6 +5,7 @@ from assay.accommodations import avoids, follows
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import constant, positive
+from assay.shorthand import COUNTS
 
 _ARCHITECTURES = (70, 75, 80, 86, 89, 90, 92, 100)
 
@@ -18,7 +19,7 @@ def _check_architecture(arch):
 @api(
     "paddle.nn.quant.weight_quantize",
     equal=("sorted", "value"),
-    grad=False,
+    grad=COUNTS,
     accommodates=follows("the scale has the dtype of x"),
 )
 def weight_quantize(x, algo="weight_only_int8", arch=None, group_size=-1):

@@ -67,6 +67,7 @@ def scales(scale_factor, count):
 @api(
     "paddle.nn.functional.interpolate",
     "paddle.nn.functional.upsample",
+    cost="resize",
     size=integers(3, 9),
     scale_factor=uniform(1.1, 2.4),
     accommodates=follows(

@@ -5,7 +5,7 @@ from assay.laws import anything
 from assay.reference import torch
 from assay.registry import api, same
 from assay.rules import distinct, integers
-from assay.shorthand import PUBLIC, spread
+from assay.shorthand import PUBLIC, TIES, spread
 
 SPARSE = integers(-1, 2)
 
@@ -27,7 +27,7 @@ def chosen(values, *extras):
     return (values, *asked) if asked else values
 
 
-@api(*spread("unique", *PUBLIC), x=repeated, grad=False)
+@api(*spread("unique", *PUBLIC), x=repeated, grad=TIES)
 def unique(
     x, return_index=False, return_inverse=False, return_counts=False, axis=None, dtype="int64", sorted=True,
     name=None,
@@ -44,7 +44,7 @@ def unique(
     )
 
 
-@api(*spread("unique_consecutive", *PUBLIC), x=integers(0, 2), grad=False)
+@api(*spread("unique_consecutive", *PUBLIC), x=integers(0, 2), grad=TIES)
 def unique_consecutive(x, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None):
     values, inverse, counts = torch.unique_consecutive(x, True, True, axis)
     dtype = as_dtype(dtype)

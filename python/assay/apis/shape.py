@@ -129,6 +129,7 @@ def unsqueeze(x, axis, name=None):
 @api(
     *spread("expand", *PUBLIC),
     *spread("broadcast_to", *PUBLIC),
+    cost="expansion",
     shape=literal(lambda x, shape, this: _filled(shape, _over(x.shape, shape), this)),
 )
 def expand(x, shape, name=None):
@@ -163,12 +164,12 @@ def broadcast_shapes(*shapes):
     return _common(shapes)
 
 
-@api(*spread("tile", *PUBLIC), repeat_times=integers(1, 4))
+@api(*spread("tile", *PUBLIC), cost="product", repeat_times=integers(1, 4))
 def tile(x, repeat_times, name=None):
     return torch.tile(x, as_ints(repeat_times))
 
 
-@api(*spread("repeat_interleave", *PUBLIC), repeats=integers(1, 4), axis=integers(0, 1))
+@api(*spread("repeat_interleave", *PUBLIC), cost="product", repeats=integers(1, 4), axis=integers(0, 1))
 def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None):
     return torch.repeat_interleave(x, repeats, None if axis is None else as_int(axis))
 

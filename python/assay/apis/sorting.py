@@ -9,7 +9,7 @@ from assay.regimes import TRAITS
 from assay.registry import api
 from assay.residuals import pointed_at
 from assay.rules import DISTINCT, Fill, Literal, halves, increasing, integers, uniform
-from assay.shorthand import LITERAL_LIMIT, PUBLIC, spread
+from assay.shorthand import LITERAL_LIMIT, PUBLIC, TIES, spread
 from assay.spec import FLOATING, INTEGER, TensorSpec
 
 
@@ -177,7 +177,7 @@ def _mode(found, given):
     *spread("mode", *PUBLIC),
     x=integers(0, lambda x, axis=-1: max(extent(x, axis) // 2, 2)),
     equal=("value", "value", "shape"),
-    grad=False,
+    grad=TIES,
     regimes={"nan": {"x": _some_nan}},
     shown=_mode,
 )

@@ -8,7 +8,7 @@ from assay.arguments import as_axes, as_dtype, as_int, as_ints
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import Literal, positive
-from assay.shorthand import reals
+from assay.shorthand import COUNTS, MADE_CSR, NO_BACKWARD, UP_TO_SIGN, reals
 from assay.sparse import Sparse, taken_from
 from assay.spec import TensorSpec
 
@@ -42,7 +42,7 @@ for (
         **({"x": _OVER_POSITIVE[_name]} if _name in _OVER_POSITIVE else {}),
         undefined={"wide": _infinite} if _name == "expm1" else {},
     )
-_by_value("isnan", lambda values: torch.isnan(values), grad=False)
+_by_value("isnan", lambda values: torch.isnan(values), grad=COUNTS)
 
 
 @api("paddle.sparse.pow", layouts=COO, traits=BY_VALUE, x=positive(0.5, 1.5))
@@ -114,7 +114,7 @@ def coalesced(x):
     return taken_from(x.dense(), held)
 
 
-@api("paddle.sparse.coalesce", "paddle.Tensor.coalesce", layouts={"x": "uncoalesced"}, grad=False)
+@api("paddle.sparse.coalesce", "paddle.Tensor.coalesce", layouts={"x": "uncoalesced"}, grad=NO_BACKWARD)
 def coalesce(x, name=None):
     return coalesced(x)
 
@@ -168,7 +168,7 @@ def _columns(count, rows):
     "paddle.sparse.sparse_csr_tensor",
     crows=lambda cols, this: Literal([cols.size * i // (this.size - 1) for i in range(this.size)]),
     cols=lambda crows, this: Literal(_columns(this.size, crows.size - 1)),
-    grad=False,
+    grad=MADE_CSR,
 )
 def sparse_csr_tensor(crows, cols, values, shape, dtype=None, place=None, stop_gradient=True):
     """Columns count up from 0 in each row."""
@@ -221,17 +221,17 @@ def divide(x, y, name=None):
 # -- products --
 
 
-@api("paddle.sparse.matmul", layouts={"x": "csr"}, grad=False)
+@api("paddle.sparse.matmul", layouts={"x": "csr"}, grad=MADE_CSR)
 def matmul(x, y, name=None):
     return x.dense() @ y
 
 
-@api("paddle.sparse.mv", layouts={"x": "csr"}, grad=False)
+@api("paddle.sparse.mv", layouts={"x": "csr"}, grad=MADE_CSR)
 def mv(x, vec, name=None):
     return x.dense() @ vec
 
 
-@api("paddle.sparse.addmm", layouts={"x": "csr"}, grad=False)
+@api("paddle.sparse.addmm", layouts={"x": "csr"}, grad=MADE_CSR)
 def addmm(input, x, y, beta=1.0, alpha=1.0, name=None):
     return beta * input + alpha * (x.dense() @ y)
 
@@ -252,7 +252,7 @@ def _principal(found, given):
     return principal_parts(dense, found, q if q is None else int(q), given.get("center", True), whole=False)
 
 
-@api("paddle.sparse.pca_lowrank", layouts=COO, grad=False, shown=_principal)
+@api("paddle.sparse.pca_lowrank", layouts=COO, grad=UP_TO_SIGN, shown=_principal)
 def pca_lowrank(x, q=None, center=True, niter=2, name=None):
     dense = x.dense()
     q = parts_of(dense, q if q is None else as_int(q))

@@ -9,7 +9,7 @@ from assay.arguments import as_int, in_float32
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import increasing, integers, positive, uniform
-from assay.shorthand import FACTORS, LINALG, PUBLIC, spread
+from assay.shorthand import COUNTS, FACTORS, LINALG, NO_BACKWARD, PUBLIC, spread
 
 
 def middle(x, axis, keepdim, mode, without_nan):
@@ -120,7 +120,7 @@ def limits(x, low, high, margin):
 WHOLE = integers(-8, 9)
 
 
-@api(*spread("histogram", *PUBLIC), input=WHOLE, grad=False)
+@api(*spread("histogram", *PUBLIC), input=WHOLE, grad=COUNTS)
 def histogram(input, bins=100, min=0.0, max=0.0, weight=None, density=False, name=None):
     """Computed here in float64, because PyTorch has no weights on a GPU."""
     low, high = limits(input, min, max, 1)
@@ -132,7 +132,7 @@ def histogram(input, bins=100, min=0.0, max=0.0, weight=None, density=False, nam
     return counts if weight is None and not density else counts.float()
 
 
-@api(*spread("histogram_bin_edges", *PUBLIC), input=WHOLE, grad=False)
+@api(*spread("histogram_bin_edges", *PUBLIC), input=WHOLE, grad=NO_BACKWARD)
 def histogram_bin_edges(input, bins=100, min=0.0, max=0.0, name=None):
     return torch.linspace(*limits(input, min, max, 0.5), bins + 1, device=input.device)
 
@@ -145,7 +145,7 @@ def over_ranges(ranges=None):
 ROWS = 1 << 24  # at a time: several integers for each of a billion rows have no place on a GPU
 
 
-@api(*spread("histogramdd", *PUBLIC), x=over_ranges, bins=increasing(0, 10), weights=positive(), grad=False)
+@api(*spread("histogramdd", *PUBLIC), x=over_ranges, bins=increasing(0, 10), weights=positive(), grad=COUNTS)
 def histogramdd(x, bins=10, ranges=None, density=False, weights=None, name=None):
     """PyTorch has it on CPUs only. There it makes the edges; the rows are counted where they are."""
     rows = x.detach().flatten(0, -2)
@@ -173,7 +173,7 @@ def histogramdd(x, bins=10, ranges=None, density=False, weights=None, name=None)
     return counts.to(x.dtype), list(edges)
 
 
-@api(*spread("bincount", *PUBLIC), x=integers(0, 20), minlength=integers(0, 40), grad=False)
+@api(*spread("bincount", *PUBLIC), x=integers(0, 20), minlength=integers(0, 40), grad=COUNTS)
 def bincount(x, weights=None, minlength=0, name=None):
     return torch.bincount(x, weights, as_int(minlength))
 

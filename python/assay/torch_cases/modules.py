@@ -64,7 +64,7 @@ def entry_of(torch: Any, api: str, found: Any, known: Callable[[str], Api | None
         theirs = dict(zip(like.inputs, inputs, strict=False)) | {name: name for name in inputs}
         rules = {theirs[name]: rule for name, rule in like.rules.items() if name in theirs}
         aliases = {**like.aliases} | {name: own for name, own in theirs.items() if name != own}
-    grad = like.grad if like is not None and isinstance(like.grad, bool) else True
+    grad = like.grad if like is not None and not callable(like.grad) else True
     return Api(
         api, _Module(torch, found, stem, inputs), parameters, kind=LAYER, inputs=inputs, own=True,
         rules=rules | _RULES.get(stem, {}), aliases=aliases, family=like.family if like else "",
