@@ -8,10 +8,9 @@ from typing import Any
 from assay import redraw
 from assay.execution import Execution
 from assay.frameworks import Framework, missing
-from assay.handover import HandOver
 from assay.ignored import ignored_by
 from assay.in_place import InPlace
-from assay.inputs import GIANT, LARGE_INPUT, CaseInputs, refers
+from assay.inputs import GIANT, LARGE_INPUT, CaseInputs, Context, refers
 from assay.laws import Law
 from assay.layers import LAYER
 from assay.names import callable_name, public_name
@@ -21,6 +20,7 @@ from assay.regimes import Inputs, bar_of, equalities_of, skip_of, specs_in
 from assay.registry import REGISTRY, Api
 from assay.results import flatten
 from assay.shared import UPSTREAM
+from assay.variant import PLAIN, Variant
 from assay.wire import (
     CODES,
     DIFFERENTIABLE,
@@ -118,7 +118,7 @@ class Functions:
 _LOAD = "`modules` of assay.toml imports the module that registers it"
 
 
-class Call(CaseInputs):
+class Call:
     """One case in the lane. `phase` is the phase that it is in, also after an exception."""
 
     outputs: Sequence[Leaf] = ()
@@ -126,29 +126,31 @@ class Call(CaseInputs):
     differentiable = False
     leaves: Sequence[tuple[str, Any]] = ()
     overwritten: Sequence[str] = ()
-    planted = ""  # description of the planted fault (assay.mutation)
     runs = False  # whether skip_of is known to say so
     note = ""  # what the truth says of PyTorch's own float64 (assay.truth)
 
-    def __init__(
-        self, framework: Framework, native: Any, functions: Functions, hand_over: HandOver, job: Job
-    ) -> None:
-        super().__init__(framework, native, functions, job)
-        self.hand_over = hand_over
+    def __init__(self, context: Context, job: Job, variant: Variant = PLAIN) -> None:
+        self.context = context
+        self.framework, self.native, self.functions, self.hand_over = context
+        self.job = job
+        self.variant = variant
+        self.inputs = CaseInputs(context, job, variant)
+        self.entry = self.inputs.entry
+        self.refers = self.inputs.refers
         self.phase = "build"
         self.upstream_dtypes: dict[int, str] = {}  # of upstream gradients, by the output's position
         # Only results of the reference have error bars.
-        self.barred = job.settings.error_bar and job.lane.role != "test"
+        self.barred = job.settings.error_bar and job.lane.role != "test" and variant.barred
 
     def run(self) -> None:
         """Runs the case and sets `outputs` and `gradients`. `outputs` stay set if differentiation fails."""
-        self.evaluate(self._function())
+        self.variant.run(lambda: self.evaluate(self._function()))
 
     def run_unfilled(self) -> None:
         """Runs only the call, with large inputs unfilled. If there is no kernel, this raises the framework's
         error before the memory of these inputs is touched. Only inputs that may have any value stay unfilled
         (regimes.is_free): the call gets such values in the regimes wide, nan and infinity too."""
-        self.unfilled = True
+        self.inputs.unfilled = True
         function, args, kwargs = self._ready(self._function())
         self._enter("forward")
         self._bound_memory()
@@ -167,10 +169,10 @@ class Call(CaseInputs):
             refuse(f"{job.api}: write a layer as API(…)(…), and a function as API(…)")
         if entry is not None and job.api.startswith(OPERATORS):
             check_arguments(entry, job.args, job.kwargs)
-        self._name_arguments()
-        if entry is not None and self.refers and (reason := ignored_by(entry, self.named)):
+        self.inputs.name_arguments()
+        if entry is not None and self.refers and (reason := ignored_by(entry, self.inputs.named)):
             raise Stop(UNSUPPORTED, reason)
-        if not self.runs and (skip := skip_of(entry, self.named, job.values)) is not None:
+        if not self.runs and (skip := skip_of(entry, self.inputs.named, job.values)) is not None:
             raise Stop(SKIPPED, skip.reason)
         return self.functions.of(job, entry)
 
@@ -179,13 +181,13 @@ class Call(CaseInputs):
         job, entry = self.job, self.entry
         self.framework.seed(job.seed)
         try:
-            construction = self._construction()
-            args, kwargs = self._arguments()
+            construction = self.inputs.construction()
+            args, kwargs = self.inputs.arguments()
         except ValueError as error:  # of a rule: the case says nothing about the API
             raise Stop(UNSUPPORTED, f"assay cannot make the inputs: {error}") from error
-        self.made.clear()
+        self.inputs.tensors.clear()
         if construction is not None:
-            function = self._made(function, *construction)
+            function = self.inputs.made(function, *construction)
             if entry.kind == LAYER:
                 function = self.functions.execution.wrap(function, job.api)
         return function, args, kwargs
@@ -194,35 +196,35 @@ class Call(CaseInputs):
         """Runs the case with this function, and sets `outputs`, `gradients` and `overwritten`."""
         entry = self.entry
         function, args, kwargs = self._ready(function)
-        if self.dump is not None:
-            self.dump.save("input", self.inputs)
+        if self.inputs.dump is not None:
+            self.inputs.dump.save("input", self.inputs.dumped)
         self._enter("forward")
         self._bound_memory()
         results = self._shown(self._forward(function, args, kwargs), args, kwargs)
         self._enter("copy")
         leaves = flatten(results, "", self.framework.tensor_type, self.framework.sparse_parts)
-        if self._updates():
+        if self.inputs.updates():
             leaves += self._updated(args, kwargs)
         self.leaves = leaves
-        if self.dump is not None:
-            self.dump.save("output", leaves)
+        if self.inputs.dump is not None:
+            self.inputs.dump.save("output", leaves)
         if len(leaves) > MOST_LEAVES:
             raise Stop(UNSUPPORTED, f"the result has {len(leaves)} parts; assay compares up to {MOST_LEAVES}")
         equal = equalities_of(entry)
-        inputs = Inputs.of(self.named) if self.barred else None
+        inputs = Inputs.of(self.inputs.named) if self.barred else None
         bar = partial(bar_of, entry, self.job.values, inputs) if self.barred else None
         self.outputs = [
             self.hand_over.leaf(path, value, equal[min(position, len(equal) - 1)] if equal else "value", bar)
-            for position, (path, value) in enumerate(self._handed_over(leaves, gradients=False))
+            for position, (path, value) in enumerate(self.variant.results(leaves, gradients=False))
         ]
         self._note_overwritten()
         if redraw.wanted(entry, self.job):
             self.outputs += self._redrawn(results, lambda: self._forward(function, args, kwargs))
         self._enter("backward", stage="build")
-        gradients = self._handed_over(self._backward(leaves), gradients=True)
+        gradients = self.variant.results(self._backward(leaves), gradients=True)
         self._enter("backward", stage="copy")
-        if self.dump is not None:
-            self.dump.save("grad", gradients)
+        if self.inputs.dump is not None:
+            self.inputs.dump.save("grad", gradients)
         self.differentiable = bool(gradients)
         if bar is not None:
             inputs.sizes.extend(count_of(leaf.shape) for leaf in self.outputs)
@@ -232,13 +234,13 @@ class Call(CaseInputs):
 
     def learnt(self, error: BaseException) -> bool:
         """Whether the error says what PyTorch cannot differentiate. The next try of the case knows."""
-        if self.entry is None or not self.entry.own or not self.wanted:
+        if self.entry is None or not self.entry.own or not self.inputs.wanted:
             return False
         name = undifferentiable(error)
         if name is None:
             return False
-        known = self.undifferentiated()
-        more = known | ({name} if name in self.named else set(self.named))
+        known = self.inputs.undifferentiated()
+        more = known | ({name} if name in self.inputs.named else set(self.inputs.named))
         self.functions.undifferentiated = self.job.id, more
         return more > known
 
@@ -255,34 +257,30 @@ class Call(CaseInputs):
     def _redrawn(self, results: Any, draw: Callable[[], Any]) -> list[Leaf]:
         """Whether the draws follow the seed (assay.redraw)."""
         if self.refers:
-            leaves = redraw.stated(results, bool(self.named.get("seed")))
+            leaves = redraw.stated(results, bool(self.inputs.named.get("seed")))
         else:
             leaves = redraw.found(self.framework, self.job, results, draw)
         return [self.hand_over.leaf(path, value, "value") for path, value in leaves]
 
     def _bound_memory(self) -> None:
         """Makes allocations that are too large for the machine fail. The lane lifts the limit afterwards."""
-        if self.elements >= GIANT:
+        if self.inputs.elements >= GIANT:
             self.native.bound_memory(True)
 
     def let_go(self) -> None:
         """Stops overwriting freed memory for a case with large tensors, because that memory may never have
         been touched. It is overwritten when it is allocated again."""
-        if self.elements >= LARGE_INPUT:
+        if self.inputs.elements >= LARGE_INPUT:
             self.native.scramble(False)
-
-    def _handed_over(self, leaves: list[tuple[str, Any]], gradients: bool) -> list[tuple[str, Any]]:
-        """The results or gradients that the slot gets."""
-        return leaves
 
     def _given(self, args: list[Any], kwargs: Any) -> dict[str, Any]:
         """The arguments by the names of their parameters."""
-        return dict(zip(self.taken, args, strict=False)) | kwargs
+        return dict(zip(self.inputs.taken, args, strict=False)) | kwargs
 
     def _updated(self, args: list[Any], kwargs: Any) -> list[tuple[str, Any]]:
         """The arguments that the API promises to change, with their values after the call."""
         given, framework = self._given(args, kwargs), self.framework
-        changed = {name: given[name] for name in self._updates() if name in given}
+        changed = {name: given[name] for name in self.inputs.updates() if name in given}
         parts = flatten(changed, "", framework.tensor_type, framework.sparse_parts)
         return [
             (f"{path} afterwards", framework.constant(value))
@@ -292,15 +290,15 @@ class Call(CaseInputs):
 
     def _note_overwritten(self) -> None:
         """Notes inputs that the call changed but must not change."""
-        if self.refers or self.job.values == "layout":
+        if self.refers or self.job.values == "layout" or not self.variant.checks_inputs:
             return
         changed = self.native.overwritten()
         if not changed:
             return
-        free = self._promised()
+        free = self.inputs.promised()
         self.overwritten = [
             name
-            for name, value in self.named.items()
+            for name, value in self.inputs.named.items()
             for spec in specs_in([value])
             if spec.index in changed and spec.index not in free
         ]
@@ -312,7 +310,7 @@ class Call(CaseInputs):
 
     def _settle(self) -> None:
         """Waits for a GPU if the case is large, so that each stage has the time of its own work."""
-        if self.elements >= LARGE_INPUT:
+        if self.inputs.elements >= LARGE_INPUT:
             self.native.wait()
 
     def _enter(self, phase: str, stage: str = "") -> None:
@@ -324,31 +322,35 @@ class Call(CaseInputs):
     # -- the call --
 
     def _forward(self, function: Callable[..., Any], args: list[Any], kwargs: Any) -> Any:
-        changes = self.changes
+        args, kwargs = self.variant.arguments(self.inputs.taken, args, kwargs)
+        function = self.variant.around(function)
+        changes = self.inputs.changes
         if self.refers or not changes:
             return function(*args, **kwargs)
         position = self.entry.parameters.index(changes)
         viewed = self.job.values == "layout"
-        call = InPlace(self.framework, self.functions.execution, changes, position, viewed, bool(self.wanted))
+        call = InPlace(
+            self.framework, self.functions.execution, changes, position, viewed, bool(self.inputs.wanted)
+        )
         return call.result(function, args, kwargs)
 
     def _backward(self, leaves: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         """The gradients of the wanted inputs. Both lanes use the same upstream gradient.
 
         If an output is drawn from two values, the result is drawn from the gradients of both."""
-        if not self.wanted:
+        if not self.inputs.wanted:
             return []
         framework = self.framework
         outputs, upstream, laws, others = self._through(leaves)
         if not outputs:
             return []
-        wanted = [tensor for _, tensor in self.wanted]
+        wanted = [tensor for _, tensor in self.inputs.wanted]
         self._enter("backward")
         found = framework.gradients(outputs, wanted, upstream)
         if laws:
             ends = self._of_others(others, wanted)
             found = [drawn_gradient(laws[0], *pair) for pair in zip(found, ends, strict=True)]
-        return [(name, value) for (name, _), value in zip(self.wanted, found, strict=True)]
+        return [(name, value) for (name, _), value in zip(self.inputs.wanted, found, strict=True)]
 
     def _through(
         self, leaves: list[tuple[str, Any]]
@@ -381,6 +383,9 @@ class Call(CaseInputs):
     def _upstream(self, position: int, shape: Any, dtype: str) -> Any:
         """The upstream gradient of the output at this position."""
         self.upstream_dtypes[position] = dtype
+        return self.variant.upstream(position, dtype, partial(self._upstream_of, position, shape))
+
+    def _upstream_of(self, position: int, shape: Any, dtype: str) -> Any:
         count = count_of(shape)
         framework = self.framework
         if count < LARGE_INPUT:
@@ -388,17 +393,17 @@ class Call(CaseInputs):
         elif (gradient := self._upstream_shared(position, shape, dtype)) is not None:
             return gradient
         else:
-            gradient = self._room(shape, dtype)
+            gradient = self.inputs.room(shape, dtype)
         pointer = framework.pointer(gradient) if count else 0
-        self.native.fill_upstream(position, pointer, count, CODES[dtype], self.largest)
+        self.native.fill_upstream(position, pointer, count, CODES[dtype], self.inputs.largest)
         return framework.placed(gradient)
 
     def _upstream_shared(self, position: int, shape: Any, dtype: str) -> Any:
         """The upstream gradient in memory that the slot's lanes share; None if there is no such memory."""
-        if not self._can_share():
+        if not self.inputs.can_share():
             return None
-        made = self.native.fill_upstream_shared(position, tuple(shape), CODES[dtype], self.largest)
-        return self._adopted(made, dtype)
+        made = self.native.fill_upstream_shared(position, tuple(shape), CODES[dtype], self.inputs.largest)
+        return self.inputs.adopted(made, dtype)
 
     def _of_others(self, others: list[tuple[Any, Any]], wanted: list[Any]) -> list[Any]:
         """Gradients through the values that replace dropped ones."""

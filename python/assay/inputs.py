@@ -3,16 +3,18 @@
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from assay.dump import Dump
 from assay.frameworks import Framework
+from assay.handover import HandOver
 from assay.layers import OPTIMIZER, STEPS, Made
 from assay.regimes import FORWARD_ONLY, fill_of, is_free, is_narrow, specs_in
 from assay.registry import Api
 from assay.rules import Literal, ask
 from assay.spec import FLOATING, DtypeName, PlaceName, TensorSpec
 from assay.torch_cases.entries import Named, entry_of
+from assay.variant import Variant
 from assay.wire import CODES, DIFFERENTIABLE, UNSUPPORTED, Job, Stop, refuse
 
 LARGE_INPUT = 1 << 20  # elements; smaller tensors reuse warm memory
@@ -22,19 +24,27 @@ RESULT_PLACES = ("out", "output")  # parameters that receive the result
 PLAIN = frozenset({int, float, bool, type(None)})  # values that are passed on unchanged
 
 
+class Context(NamedTuple):
+    """What all cases of a lane share. `functions` is what it calls (assay.call.Functions)."""
+
+    framework: Framework
+    native: Any
+    functions: Any
+    hand_over: HandOver
+
+
 class CaseInputs:
-    """The inputs of one case. `functions` is what its lane calls (assay.call.Functions)."""
+    """The inputs of one case under a variant of its evaluation."""
 
     largest = 0  # elements of the largest differentiated input
     elements = 0  # of all inputs
     dump: Dump | None = None  # writes inputs and results to disk
     unfilled = False  # whether large inputs with free values stay unfilled
 
-    def __init__(self, framework: Framework, native: Any, functions: Any, job: Job) -> None:
-        self.framework = framework
-        self.native = native
-        self.functions = functions
+    def __init__(self, context: Context, job: Job, variant: Variant) -> None:
+        self.framework, self.native, self.functions, _ = context
         self.job = job
+        self.variant = variant
         self.entry = entry_of(job.api)
         self.named = Named()
         if self.entry is not None:
@@ -42,10 +52,10 @@ class CaseInputs:
         self.refers = refers(job, self.entry)
         self.rules: Mapping[str, Any] = self.entry.rules if self.entry is not None else {}
         self.taken: tuple[str, ...] = ()  # the parameters of the called function
-        self.made: dict[int, Any] = {}  # tensors by index, while arguments are built
+        self.tensors: dict[int, Any] = {}  # by index, while arguments are built
         self.kept: list[Any] = []  # filled tensors that are not arguments themselves
         self.wanted: list[tuple[str, Any]] = []  # differentiated inputs, by name
-        self.inputs: list[tuple[str, Any]] = []  # for the dump
+        self.dumped: list[tuple[str, Any]] = []
         forward_only = job.values in FORWARD_ONLY or not job.settings.backward or job.lane.no_gradients
         self.forward_only = forward_only or self._composed()
         self.changes = ""  # the parameter that the call changes in place
@@ -57,7 +67,7 @@ class CaseInputs:
         specs = specs_in((*self.job.args, *self.job.kwargs.values()))
         return self.job.values == "wide" or any(map(is_narrow, specs))
 
-    def _name_arguments(self) -> None:
+    def name_arguments(self) -> None:
         """All arguments by their parameters' names, including those that construct a layer."""
         job, entry = self.job, self.entry
         if job.construction is not None:
@@ -72,14 +82,16 @@ class CaseInputs:
         self.named |= zip(names_of(parameters, args), args, strict=True)
         self.named |= kwargs
 
-    def _construction(self) -> tuple[list[Any], dict[str, Any]] | None:
+    def construction(self) -> tuple[list[Any], dict[str, Any]] | None:
         """The constructor's arguments of the case's layer; its tensors are constants."""
         if self.job.construction is None:
             return None
         self._grad_wanted = False
-        return self._built(self.entry.parameters, *self.job.construction)
+        made = self._built(self.entry.parameters, *self.job.construction)
+        return self.variant.arguments(self.entry.parameters, *made)
 
-    def _arguments(self) -> tuple[list[Any], dict[str, Any]]:
+    def arguments(self) -> tuple[list[Any], dict[str, Any]]:
+        """The call's arguments."""
         grad = self.entry.grad if self.entry is not None else True
         self._grad_wanted = ask(grad, self.named, None) if callable(grad) else grad is True
         if self.changes:
@@ -95,7 +107,7 @@ class CaseInputs:
         positional = [build(value, name, name) for name, value in zip(names, args, strict=True)]
         return positional, {name: build(value, name, name) for name, value in kwargs.items()}
 
-    def _made(self, make: Callable[..., Any], args: list[Any], kwargs: Any) -> Callable[..., Any]:
+    def made(self, make: Callable[..., Any], args: list[Any], kwargs: Any) -> Callable[..., Any]:
         """The case's layer as a function; its parameters are filled and differentiated by. Raises Stop with
         UNSUPPORTED if the framework's layer has other parameters."""
         job, entry = self.job, self.entry
@@ -143,9 +155,9 @@ class CaseInputs:
     def _build(self, value: Any, parameter: str, path: str) -> Any:
         kind = type(value)
         if kind is TensorSpec:
-            if value.index not in self.made:
-                self.made[value.index] = self._tensor(value, parameter, path)
-            return self.made[value.index]
+            if value.index not in self.tensors:
+                self.tensors[value.index] = self._tensor(value, parameter, path)
+            return self.tensors[value.index]
         if kind in PLAIN:
             return value
         if kind is list or kind is tuple:
@@ -153,17 +165,25 @@ class CaseInputs:
                 return value[:]
             return kind(self._build(part, parameter, f"{path}[{i}]") for i, part in enumerate(value))
         if kind is DtypeName:
+            value = self.variant.dtype(value)
             return self.framework.dtypes.get(value) or refuse(f"this build has no dtype {value}")
         if kind is PlaceName:
             return self.framework.place(value)
         if kind is str and parameter == "memory_format":
             return self.framework.memory_format(value)
+        if kind is str:
+            return self.variant.dtype(value)
         if kind is slice:
             return slice(*(self._build(p, parameter, path) for p in (value.start, value.stop, value.step)))
         return value
 
     def _tensor(self, spec: TensorSpec, parameter: str, path: str, tensor: Any = None) -> Any:
         """The filled tensor of the case, or of the layer (`tensor`), with the case's strides."""
+        tensor = self._laid_out(spec, parameter, path, tensor)
+        self.variant.built(tensor, spec, parameter, path)
+        return tensor
+
+    def _laid_out(self, spec: TensorSpec, parameter: str, path: str, tensor: Any) -> Any:
         framework, dtype = self.framework, spec.dtype
         if dtype not in framework.dtypes:
             refuse(f"this build has no dtype {dtype}")
@@ -195,7 +215,7 @@ class CaseInputs:
             self.wanted.append((path, tensor))
             self.largest = max(self.largest, size)
         if self.dump is not None:
-            self.inputs.append((path, tensor))
+            self.dumped.append((path, tensor))
         layout = self.entry.layouts.get(parameter) if self.entry is not None else None
         return tensor if layout is None else self._sparse(tensor, spec, layout)
 
@@ -220,10 +240,10 @@ class CaseInputs:
     def _large(self, spec: TensorSpec, size: int, parameter: str, fill: Any) -> Any:
         """A tensor of at least LARGE_INPUT elements: unfilled, shared, or filled."""
         if self._left_unfilled(spec, size, fill):
-            return self._room(spec.shape, spec.dtype)
+            return self.room(spec.shape, spec.dtype)
         tensor = self._shared(spec, fill)
         if tensor is None:
-            tensor = self._room(spec.shape, spec.dtype)
+            tensor = self.room(spec.shape, spec.dtype)
             self._fill(spec, size, tensor, parameter, fill)
         return tensor
 
@@ -233,18 +253,18 @@ class CaseInputs:
     def _shared(self, spec: TensorSpec, fill: Any) -> Any:
         """A filled large tensor in memory that the slot's lanes share. None if sharing is not possible, or if
         the call may change the tensor."""
-        if not self._can_share() or spec.strides or isinstance(fill, Literal):
+        if not self.can_share() or spec.strides or isinstance(fill, Literal):
             return None
-        if spec.index in self._promised():
+        if spec.index in self.promised():
             return None
         made = self.native.fill_shared(spec.index, spec.shape, CODES[spec.dtype], *(fill or ()))
-        return self._adopted(made, spec.dtype)
+        return self.adopted(made, spec.dtype)
 
-    def _can_share(self) -> bool:
+    def can_share(self) -> bool:
         """Whether large tensors may be in memory that the slot's lanes share."""
         return hasattr(self.framework, "adopt") and not self.functions.execution.timed
 
-    def _adopted(self, made: tuple[Any, int] | None, dtype: str) -> Any:
+    def adopted(self, made: tuple[Any, int] | None, dtype: str) -> Any:
         """The framework's tensor over shared memory; None if it does not accept it."""
         if made is None:
             return None
@@ -256,7 +276,7 @@ class CaseInputs:
         same = self.framework.pointer(tensor) == pointer
         return tensor if same and self.framework.tensor_dtype(tensor) == dtype else None
 
-    def _room(self, shape: Any, dtype: str) -> Any:
+    def room(self, shape: Any, dtype: str) -> Any:
         """An uninitialised large tensor. Its memory is not scrambled."""
         self.native.scramble(False)
         try:
@@ -277,23 +297,24 @@ class CaseInputs:
         return self.framework.sparse_tensor(made) if self.entry.own else made
 
     def _as_asked(self, tensor: Any, spec: TensorSpec, fill: Any) -> Any:
-        """The tensor in the layout of the value regime."""
+        """The tensor in the layout of the value regime, as the variant has it."""
+        tensor = self.variant.tensor(tensor, spec, fill)
         if self.job.values != "layout" or self.refers or spec.size < 2 or spec.strides:
             return tensor
-        if spec.index in self._promised():  # a changed tensor is read again at its address
+        if spec.index in self.promised():  # a changed tensor is read again at its address
             return tensor
         return self.framework.as_layout(tensor, spec.index)
 
-    def _updates(self) -> tuple[str, ...]:
+    def updates(self) -> tuple[str, ...]:
         """The parameters that the call changes beside its result."""
         updates = self.entry.updates if self.entry is not None else ()
         return ask(updates, self.named, None) if callable(updates) else updates
 
-    def _promised(self) -> set[int]:
+    def promised(self) -> set[int]:
         """The numbers of the case's tensors that the call may change."""
         promised = [*RESULT_PLACES]
         if self.entry is not None:
-            promised += [self.changes, *self._updates()]
+            promised += [self.changes, *self.updates()]
         return {spec.index for name in promised for spec in specs_in([self.named.get(name)])}
 
 

@@ -11,7 +11,7 @@ from assay.call import STAGE_INDEX, Call, Functions
 from assay.dump import Dump
 from assay.frameworks import Framework
 from assay.handover import HandOver
-from assay.inputs import GIANT, LARGE_INPUT, is_large, only_itself
+from assay.inputs import GIANT, LARGE_INPUT, Context, is_large, only_itself
 from assay.operators import spelled
 from assay.orphans import Leaks
 from assay.regimes import USUAL, Skip, Tensors, skip_of, specs_in
@@ -125,11 +125,11 @@ class Lane:
                 _, status, phase, message = self.usual
             else:
                 if job.lane.dump_dir:
-                    call.dump = Dump(self.framework, job, run)
+                    call.inputs.dump = Dump(self.framework, job, run)
                 elif job.try_unfilled and self._costs_to_fill(job):
                     self._try_unfilled(call, functions)
                 call.run()
-                message = call.planted
+                message = call.variant.planted
         except BaseException as error:  # SystemExit, too: an API has raised it
             status, phase, message = self._status(error, job), call.phase, describe_error(error)
             if status == OUT_OF_MEMORY:
@@ -139,16 +139,16 @@ class Lane:
             self.timed = None
             if call.learnt(error):
                 return self._attempt(job, functions, run)
-        if call.dump is not None:
-            call.dump.finish(phase, message)
+        if call.inputs.dump is not None:
+            call.inputs.dump.finish(phase, message)
         if usual and run == 1:
             self.usual = job.id, status, phase, message
-            self.tensors = job.id, Tensors(call.entry, call.named) if status == OK else None
-        self.elements = max(self.elements, call.elements)
+            self.tensors = job.id, Tensors(call.entry, call.inputs.named) if status == OK else None
+        self.elements = max(self.elements, call.inputs.elements)
         truth = []
         if status == OK and job.perturbations and call.refers:
             known, asked = self._known(job), (job.id, job.values, job.perturbations, run)
-            if call.elements >= LARGE_INPUT:
+            if call.inputs.elements >= LARGE_INPUT:
                 self.native.scramble(True)
             if asked not in known:
                 known[asked] = self._truth(call), call.note
@@ -180,7 +180,7 @@ class Lane:
 
     def _try_unfilled(self, call: Call, functions: Functions) -> None:
         """Raises the framework's error if it has no kernel; drops any other result."""
-        trial = Call(self.framework, self.native, functions, self.hand_over, call.job)
+        trial = Call(call.context, call.job)
         missing = None
         try:
             trial.run_unfilled()
@@ -189,7 +189,7 @@ class Lane:
                 missing = error
             trial.let_go()
             error.__traceback__ = None
-        self.elements = trial.elements
+        self.elements = trial.inputs.elements
         if missing is not None:
             call.phase = trial.phase
         del trial
@@ -200,12 +200,12 @@ class Lane:
 
     def _call(self, job: Job, functions: Functions) -> Call:
         """The call of a case; in the test lane with the job's planted fault, if it has one."""
-        of = self.framework, self.native, functions, self.hand_over, job
+        context = Context(self.framework, self.native, functions, self.hand_over)
         if not job.mutant or job.lane.role != "test":
-            return Call(*of)
-        from assay.mutation.mutated import Mutated
+            return Call(context, job)
+        from assay.mutation.mutated import faulty_call
 
-        return Mutated(*of, self._known(job))
+        return faulty_call(context, job, self._known(job))
 
     def _timed_call(self, job: Job, functions: Functions) -> Call:
         """The timed case, which stays for all turns."""
@@ -214,7 +214,7 @@ class Lane:
 
             self.timed = None  # frees its memory before the next case takes as much
             self.framework.release()
-            self.timed = Timed(self.framework, self.native, functions, self.hand_over, job)
+            self.timed = Timed(Context(self.framework, self.native, functions, self.hand_over), job)
         self.timed.job = job
         return self.timed
 

@@ -25,8 +25,10 @@ from operator import add
 from typing import Any, NamedTuple
 
 from assay.call import Call
+from assay.inputs import Context
 from assay.results import flatten
-from assay.wire import CODES, STAGES, TENSOR, Leaf, count_of
+from assay.variant import Variant
+from assay.wire import CODES, STAGES, TENSOR, Job, Leaf, count_of
 
 CLOCK = time.perf_counter_ns
 
@@ -68,10 +70,33 @@ class Sample(NamedTuple):
     interrupted: bool  # the kernel ran another process in between
 
 
+class Kept(Variant):
+    """An evaluation whose inputs and upstream gradients stay for all turns."""
+
+    def __init__(self) -> None:
+        self.tensors: list[Any] = []  # inputs
+        self.upstreams: dict[int, Any] = {}  # upstream gradients, by the output's position
+
+    def tensor(self, tensor: Any, spec: Any, fill: Any) -> Any:
+        """The same tensor."""
+        self.tensors.append(tensor)
+        return tensor
+
+    def upstream(self, position: int, dtype: str, make: Callable[[str], Any]) -> Any:
+        """The one of the first turn."""
+        if position not in self.upstreams:
+            self.upstreams[position] = make(dtype)
+        return self.upstreams[position]
+
+
 class Timed(Call):
     """A timed case. Each turn is a call of run()."""
 
     turns = 0
+
+    def __init__(self, context: Context, job: Job) -> None:
+        self.kept = Kept()
+        super().__init__(context, job, self.kept)
 
     def run(self) -> None:
         """Takes one turn and sets `outputs` to its samples. The first turn also prepares the case."""
@@ -82,8 +107,6 @@ class Timed(Call):
             self.samples: dict[str, int] = {}  # in a turn
             self.long: set[str] = set()  # parts with calls longer than LONG
             self.flushes: dict[str, int] = {}  # before each sample of a part, on a device
-            self.upstream: dict[int, Any] = {}  # upstream gradients, by the output's position
-            self.tensors: list[Any] = []  # inputs
             # The device's clock; None if there is only the host's.
             self.device = getattr(self.framework, "stopwatch", lambda: None)()
             if self.device is None:
@@ -110,10 +133,10 @@ class Timed(Call):
         self.flushed: Any = None
         self._enter("forward")
         found = self._through(self._leaves_of(*self._arguments_again()))
-        self.backward = bool(self.wanted and found[0])
+        self.backward = bool(self.inputs.wanted and found[0])
         if self.backward:
             self._enter("backward")
-            self.framework.gradients(found[0], self._inputs(), found[1])
+            self.framework.gradients(found[0], self._wanted(), found[1])
         self._wait()
 
     def _settle(self) -> None:
@@ -136,12 +159,13 @@ class Timed(Call):
 
     def _arguments_again(self) -> tuple[list[Any], dict[str, Any]]:
         """The arguments for one call, with a copy of an argument that the call changes."""
-        changes = self.changes
+        changes = self.inputs.changes
         if not changes or self.refers:
             return self.args, self.kwargs
         copy = self._copy
         args = [
-            copy(arg) if name == changes else arg for name, arg in zip(self.taken, self.args, strict=False)
+            copy(arg) if name == changes else arg
+            for name, arg in zip(self.inputs.taken, self.args, strict=False)
         ]
         args += self.args[len(args) :]
         return args, {name: copy(arg) if name == changes else arg for name, arg in self.kwargs.items()}
@@ -163,25 +187,16 @@ class Timed(Call):
         return [self._through(self._leaves_of(*self._arguments_again()))[:2] for _ in range(calls)]
 
     def _run_backward(self, prepared: list[Any]) -> None:
-        gradients, inputs = self.framework.gradients, self._inputs()
+        gradients, inputs = self.framework.gradients, self._wanted()
         for outputs, upstream in prepared:
             gradients(outputs, inputs, upstream)
 
-    def _inputs(self) -> list[Any]:
-        return [tensor for _, tensor in self.wanted]
+    def _wanted(self) -> list[Any]:
+        return [tensor for _, tensor in self.inputs.wanted]
 
     def _leaves_of(self, args: list[Any], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
         results = self._shown(self._forward(self.function, list(args), dict(kwargs)), args, kwargs)
         return flatten(results, "", self.framework.tensor_type, self.framework.sparse_parts)
-
-    def _as_asked(self, tensor: Any, spec: Any, fill: Any) -> Any:
-        self.tensors.append(tensor)
-        return super()._as_asked(tensor, spec, fill)
-
-    def _upstream(self, position: int, shape: Any, dtype: str) -> Any:
-        if position not in self.upstream:
-            self.upstream[position] = super()._upstream(position, shape, dtype)
-        return self.upstream[position]
 
     # -- the clock --
 
@@ -213,7 +228,7 @@ class Timed(Call):
         self._wait()
         on_device = self.device is not None
         once = max(1.0, min(sample.nanoseconds for sample in taken))
-        several = self.elements <= SEVERAL_UP_TO
+        several = self.inputs.elements <= SEVERAL_UP_TO
         least = LEAST_SAMPLE_ON_DEVICE if on_device else LEAST_SAMPLE
         chosen = min(MOST_CALLS, max(1, round(least / once))) if several else 1
         # The slot gives the same number to all its lanes.
@@ -253,7 +268,7 @@ class Timed(Call):
             self._flush()
             return
         framework = self.framework
-        for tensor in (*self.tensors, *self.upstream.values()):
+        for tensor in (*self.kept.tensors, *self.kept.upstreams.values()):
             count = count_of(framework.shape(tensor))
             if count:
                 self.native.evict(framework.pointer(tensor), count, CODES[framework.tensor_dtype(tensor)])

@@ -11,16 +11,20 @@ Before a fault is believed, more evaluations follow, which count at some element
 - under wide values with smaller inputs, where the truth is NaN because float64 overflows on the way.
 """
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 from assay import reference
 from assay.bugs import note_bug
 from assay.call import Call
+from assay.frameworks import Framework
 from assay.precise import precise
 from assay.regimes import SAME, specs_in, traits_of
 from assay.rules import CONSTANT, ENDS, INTEGERS, Fill, Literal
-from assay.spec import DtypeName, TensorSpec
+from assay.spec import TensorSpec
+from assay.variant import Leaves, Variant
 from assay.wire import DTYPES
 
 WIDE = {
@@ -50,30 +54,28 @@ ROUNDINGS = {1 << 16: 4, 1 << 20: 2}
 ROUNDED = frozenset({"usual", "wide", "layout", "constant", "nan", "infinity"})
 
 
-class WideCall(Call):
-    """One evaluation of a case in float64; `of` is the call in the case's own dtypes."""
+class Widened(Variant):
+    """An evaluation in float64; `of` is the call in the case's own dtypes, whose bars are the ones that
+    count. `beside` says at which elements it counts, if not at all."""
 
-    def __init__(self, of: Call, move: int) -> None:
-        super().__init__(of.framework, of.native, of.functions, of.hand_over, of.job)
+    barred = False
+    checks_inputs = False
+
+    def __init__(self, of: Call, move: int = 0, beside: "Beside | None" = None) -> None:
+        self.framework = of.framework
         self.move = move
-        self.barred = False  # the bars are those of the call in the case's own dtypes
+        self.beside = beside
         self.fixed = (INTEGERS, ENDS) if of.job.values == SAME else (INTEGERS, ENDS, CONSTANT)
-        in_float32 = self.entry is not None and traits_of(self.entry).in_float32
-        units = HALF_UNIT | IN_FLOAT32 if in_float32 else HALF_UNIT
-        # An operation of mixed dtypes computes in the dtype of its result, where narrower inputs are exact.
-        results = [HALF_UNIT[name] for leaf in of.outputs if (name := DTYPES[leaf.dtype]) in WIDE]
-        coarsest = max(results, default=1.0)
-        self.units = {dtype: min(unit, coarsest) for dtype, unit in units.items()}
-        self.upstream_of = of.upstream_dtypes
+        self.units = units_of(of)
+        self.upstream_dtypes = of.upstream_dtypes
         self.found: dict[bool, dict[str, Any]] = {}  # the results, and the gradients
-        self._name_arguments()
 
-    def _build(self, value: Any, parameter: str, path: str) -> Any:
-        if isinstance(value, DtypeName | str) and value in WIDE:
-            value = type(value)(WIDE[value])
-        return super()._build(value, parameter, path)
+    def dtype(self, name: Any) -> Any:
+        """The wide dtype."""
+        return type(name)(WIDE[name]) if name in WIDE else name
 
-    def _as_asked(self, tensor: Any, spec: TensorSpec, fill: Any) -> Any:
+    def tensor(self, tensor: Any, spec: TensorSpec, fill: Any) -> Any:
+        """The tensor, widened and perturbed."""
         if spec.dtype not in WIDE:
             return tensor
         tensor = self.framework.widened(tensor, WIDE[spec.dtype])
@@ -81,7 +83,7 @@ class WideCall(Call):
         fixed = isinstance(fill, Literal) or isinstance(fill, Fill) and fill.kind in self.fixed
         if self.move and not fixed:
             tensor = self._moved(tensor, spec.dtype, spec.index, self.move % 2 == 1)
-        return tensor
+        return tensor if self.beside is None else self.beside.narrow(tensor)
 
     def _moved(self, tensor: Any, dtype: str, number: int, zeros_too: bool) -> Any:
         pair, mirrored = divmod(self.move - 1, 4)
@@ -89,83 +91,96 @@ class WideCall(Call):
         unit = self.units[dtype] * (-1 if mirrored > 1 else 1)
         return self.framework.moved(tensor, unit, seed, zeros_too)
 
-    def _handed_over(self, leaves: list[tuple[str, Any]], gradients: bool) -> list[tuple[str, Any]]:
-        self.found[gradients] = dict(leaves)
-        return leaves
-
-    def _note_overwritten(self) -> None:
-        """Does nothing: this is the reference."""
-
-    def _upstream(self, position: int, shape: Any, dtype: str) -> Any:
-        narrow = self.upstream_of.get(position, dtype)
-        gradient = self.framework.widened(super()._upstream(position, shape, narrow), dtype)
+    def upstream(self, position: int, dtype: str, make: Callable[[str], Any]) -> Any:
+        """The upstream gradient of the case's own dtype, widened and perturbed."""
+        narrow = self.upstream_dtypes.get(position, dtype)
+        gradient = self.framework.widened(make(narrow), dtype)
         return self._moved(gradient, narrow, 512 + position, False) if self.move else gradient
 
-
-class Beside(WideCall):
-    """An evaluation that repeats the truth, except at elements where its own value shows something."""
-
-    def __init__(self, of: Call, truth: WideCall) -> None:
-        super().__init__(of, 0)
-        self.truth = truth
-        self.shows = False  # some element differs from the truth
-
-    def _handed_over(self, leaves: list[tuple[str, Any]], gradients: bool) -> list[tuple[str, Any]]:
-        known, tensor_type = self.truth.found.get(gradients, {}), self.framework.tensor_type
-
-        def merged(path: str, value: Any) -> Any:
-            right = known.get(path)
-            alike = isinstance(value, tensor_type) and isinstance(right, tensor_type)
-            if not alike or self.framework.shape(value) != self.framework.shape(right):
-                return value
-            merged = self._merged(right, value, gradients)
-            self.shows = self.shows or merged is not right
-            return merged
-
-        return [(path, merged(path, value)) for path, value in leaves]
-
-    def _merged(self, right: Any, value: Any, gradients: bool) -> Any:
-        raise NotImplementedError
+    def results(self, leaves: Leaves, gradients: bool) -> Leaves:
+        """The results, which are kept, or what they show beside the truth."""
+        self.found[gradients] = dict(leaves)
+        return leaves if self.beside is None else self.beside.merged(self.framework, leaves, gradients)
 
 
-class Rounded(Beside):
+@dataclass(slots=True)
+class Beside:
+    """What an evaluation shows beside the truth: its results repeat those of the truth, except at elements
+    where `merge(right, value, gradients)` is another tensor than `right`."""
+
+    truth: Widened
+    merge: Callable[[Any, Any, bool], Any]
+    narrow: Callable[[Any], Any] = lambda tensor: tensor  # changes the inputs
+    shows: bool = False  # some element differs from the truth
+
+    def merged(self, framework: Framework, leaves: Leaves, gradients: bool) -> Leaves:
+        """The results of the truth with the elements that count."""
+        return [(path, self._one(framework, path, value, gradients)) for path, value in leaves]
+
+    def _one(self, framework: Framework, path: str, value: Any, gradients: bool) -> Any:
+        right = self.truth.found.get(gradients, {}).get(path)
+        alike = isinstance(value, framework.tensor_type) and isinstance(right, framework.tensor_type)
+        if not alike or framework.shape(value) != framework.shape(right):
+            return value
+        merged = self.merge(right, value, gradients)
+        self.shows = self.shows or merged is not right
+        return merged
+
+
+def units_of(of: Call) -> dict[str, float]:
+    """By dtype, by how much an input may be perturbed, relative to its size."""
+    in_float32 = of.entry is not None and traits_of(of.entry).in_float32
+    units = HALF_UNIT | IN_FLOAT32 if in_float32 else HALF_UNIT
+    # An operation of mixed dtypes computes in the dtype of its result, where narrower inputs are exact.
+    results = [HALF_UNIT[name] for leaf in of.outputs if (name := DTYPES[leaf.dtype]) in WIDE]
+    coarsest = max(results, default=1.0)
+    return {dtype: min(unit, coarsest) for dtype, unit in units.items()}
+
+
+def rounding_unit(of: Call) -> float:
+    """A unit in the last place of the case's coarsest dtype. PyTorch's functions round the result of each
+    operation to it; references in float32 do not."""
+    units = HALF_UNIT if of.entry is not None and of.entry.own else units_of(of)
+    specs = specs_in(of.inputs.named.values())
+    return 2 * max((units[spec.dtype] for spec in specs if spec.dtype in WIDE), default=0.0)
+
+
+def rounded(of: Call, truth: Widened) -> Beside:
     """Every intermediate result moves by up to a unit, because kernels differ by as much. Counts where that
     moves the truth by more than the few ulps that a result without cancellation loses."""
+    # For PyTorch's functions the other lane is the truth: no error of it widens the bar (kBarFactor).
+    few = rounding_unit(of) / 2 if of.entry is not None and of.entry.own else rounding_unit(of)
 
-    def unit(self) -> float:
-        """A unit in the last place of the case's coarsest dtype. PyTorch's functions round the result of each
-        operation to it; references in float32 do not."""
-        units = HALF_UNIT if self.entry is not None and self.entry.own else self.units
-        specs = specs_in(self.named.values())
-        return 2 * max((units[spec.dtype] for spec in specs if spec.dtype in WIDE), default=0.0)
-
-    def _merged(self, right: Any, value: Any, gradients: bool) -> Any:
-        if not gradients and self.job.values not in ROUNDED:
+    def merge(right: Any, value: Any, gradients: bool) -> Any:
+        if not gradients and of.job.values not in ROUNDED:
             return right
-        # For PyTorch's functions the other lane is the truth: no error of it widens the bar (kBarFactor).
-        few = self.unit() / 2 if self.entry is not None and self.entry.own else self.unit()
-        return self.framework.cancelled(right, value, few)
+        return of.framework.cancelled(right, value, few)
+
+    return Beside(truth, merge)
 
 
-class Smaller(Beside):
+def smaller(of: Call, truth: Widened) -> Beside:
     """The inputs have the fourth root of their magnitudes. Counts where that turns NaN into a number."""
-
-    def _as_asked(self, tensor: Any, spec: TensorSpec, fill: Any) -> Any:
-        tensor = super()._as_asked(tensor, spec, fill)
-        return self.framework.smaller(tensor) if spec.dtype in WIDE else tensor
-
-    def _merged(self, right: Any, value: Any, gradients: bool) -> Any:
-        return self.framework.without_nan(right, value)
+    framework = of.framework
+    return Beside(truth, lambda right, value, _: framework.without_nan(right, value), framework.smaller)
 
 
-def shared_fault(of: Call, truth: WideCall) -> str:
+def evaluated(of: Call, variant: Widened, function: Any) -> Call:
+    """The call of another variant, evaluated."""
+    call = Call(of.context, of.job, variant)
+    call.inputs.name_arguments()
+    call.evaluate(function)
+    return call
+
+
+def shared_fault(of: Call, truth: Widened) -> str:
     """What PyTorch's own float64 says where the reference is another formula (assay.torch_cases.second)."""
     call = None if of.entry is None else of.entry.call
     if getattr(call, "second", None) is None:
         return ""
-    own = WideCall(of, 0)
+    own = Widened(of)
     try:
-        own.evaluate(call.function)
+        evaluated(of, own, call.function)
     except Exception as error:  # float64 has no kernel
         note_bug(of.job.api, error)
         return ""
@@ -187,43 +202,41 @@ def evaluations(of: Call) -> list[tuple[list[Any], list[Any]]]:
     """(outputs, gradients) of the truth and of every perturbation."""
     function = of.functions.of(of.job, of.entry)
     before_a_fault = of.job.perturbations >= BELIEVED_FROM
-    truth = WideCall(of, 0)
-    finest = precise(reference.torch, of.entry, of.job, of.named, function) if before_a_fault else function
-    truth.evaluate(finest)
+    truth, finest = Widened(of), function
+    if before_a_fault:
+        finest = precise(reference.torch, of.entry, of.job, of.inputs.named, function)
+    calls = [evaluated(of, truth, finest)]
     if before_a_fault:
         of.note = shared_fault(of, truth)
-    calls = [truth]
     for move in range(1, of.job.perturbations + 1):
-        calls.append(WideCall(of, move))
-        calls[-1].evaluate(function)
+        calls.append(evaluated(of, Widened(of, move), function))
     if before_a_fault and hasattr(of.framework, "rounding"):
-        calls += more(of, truth, function)
+        calls += that_show(of, truth, function)
     return [(call.outputs, call.gradients) for call in calls]
 
 
-def more(of: Call, truth: WideCall, function: Any) -> list[WideCall]:
+def that_show(of: Call, truth: Widened, function: Any) -> list[Call]:
     """The evaluations that count at some elements only. One that fails is left out, and so is what follows
     two roundings that show nothing: then no terms cancel."""
-    calls: list[WideCall] = []
+    calls: list[Call] = []
     if of.job.values == "wide":
-        smaller = Smaller(of, truth)
-        if _shows(smaller, function, nullcontext()):
-            calls.append(smaller)
-    roundings = next((count for most, count in ROUNDINGS.items() if of.elements <= most), 0)
+        calls += _shown(of, smaller(of, truth), function, nullcontext())
+    roundings = next((count for most, count in ROUNDINGS.items() if of.inputs.elements <= most), 0)
     for number in range(roundings):
-        rounded = Rounded(of, truth)
-        if _shows(rounded, function, of.framework.rounding(rounded.unit(), 4096 * (number + 1))):
-            calls.append(rounded)
-        elif number:  # one may show nothing by chance
+        context = of.framework.rounding(rounding_unit(of), 4096 * (number + 1))
+        found = _shown(of, rounded(of, truth), function, context)
+        if number and not found:  # one may show nothing by chance
             break
+        calls += found
     return calls
 
 
-def _shows(call: Beside, function: Any, context: AbstractContextManager[Any]) -> bool:
+def _shown(of: Call, beside: Beside, function: Any, context: AbstractContextManager[Any]) -> list[Call]:
+    """The evaluation, if it shows something."""
     try:
         with context:
-            call.evaluate(function)
+            call = evaluated(of, Widened(of, 0, beside), function)
     except Exception as error:  # an operation that cannot be intercepted, or a root that leaves the domain
-        note_bug(call.job.api, error)
-        return False
-    return call.shows
+        note_bug(of.job.api, error)
+        return []
+    return [call] if beside.shows else []

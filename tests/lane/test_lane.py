@@ -76,8 +76,8 @@ def test_a_bug_in_the_truth_is_noted(looked_at, monkeypatch, capfd):
         monkeypatch.setattr(lane, "evaluations", lambda of: public_name(3))
         assert lane.Lane._truth(None, call) == []
     else:
-        call.evaluate = lambda function: public_name(3)
-        assert truth._shows(call, None, nullcontext()) is False
+        monkeypatch.setattr(truth, "Widened", lambda *_: public_name(3))
+        assert truth._shown(call, None, None, nullcontext()) == []
     assert "assay: BUG: paddle.abs: AttributeError: " in capfd.readouterr().err
 
 

@@ -40,7 +40,7 @@ def test_aliases_work_in_place_if_their_name_says_so():
 def test_optimizers_take_a_parameter_and_its_gradient(apis):
     optimizers = [entry for entry in apis.values() if entry.kind == OPTIMIZER]
     assert len(optimizers) >= 13
-    assert all(entry.inputs == ("parameter", "gradient") and not entry.grad for entry in optimizers)
+    assert all(entry.inputs == ("parameter", "gradient") and entry.grad is not True for entry in optimizers)
 
 
 @pytest.mark.parametrize(

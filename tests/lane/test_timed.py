@@ -7,6 +7,7 @@ from assay import timed
 from assay.call import Functions
 from assay.frameworks import Dense
 from assay.handover import HandOver
+from assay.inputs import Context
 from assay.regimes import USUAL
 from assay.registry import REGISTRY, Api
 from assay.spec import TensorSpec
@@ -136,7 +137,9 @@ def clock(monkeypatch):
 
 def case(clock, takes, asked):
     framework, native = Framework(clock, takes), Native()
-    return timed.Timed(framework, native, Functions(framework, "timed"), HandOver(framework, native), asked)
+    return timed.Timed(
+        Context(framework, native, Functions(framework, "timed"), HandOver(framework, native)), asked
+    )
 
 
 def samples(call):
