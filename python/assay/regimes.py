@@ -5,8 +5,8 @@
     nan       NaN in some rows
     infinity  infinities of one or both signs in some rows
     bulk      only -inf: the result of a reduction over it
-    exact     halves and small integers, with zeros and ties; for integer dtypes few numbers; masks have
-              full and empty rows
+    exact     halves and small integers, with zeros and ties; for integer dtypes few numbers, or negative
+              ones if they must be distinct; masks have full and empty rows
     layout    the usual values in non-contiguous tensors
     constant  one number that no dtype holds exactly, everywhere, for long sums
 
@@ -260,6 +260,8 @@ def skip_of(entry: Any, named: Mapping[str, Any], regime: str, tensors: Tensors 
     if callable(undefined):
         undefined = ask(undefined, named, None)
     tensors = tensors or Tensors(entry, named)
+    if undefined and regime == "exact" and of_integers(named):  # distinct integers have no ties
+        undefined = undefined if not any(are_distinct_values(fill) for _, _, fill in tensors.usual) else ""
     if undefined:  # nothing is lost where the regime has no other values
         return Skip(undefined if regime == "layout" or _changes(entry, named, regime, tensors) else "")
     specs = tensors.specs
@@ -358,7 +360,14 @@ def changed_by(
         return Fill(ROWS, 0.0, 2.0, row_of(spec))
     if usual is None and spec.dtype in INTEGER:
         return whole_change(spec, regime, traits_of(entry))
+    if spec.dtype in INTEGER and are_distinct_values(usual):
+        return distinct_change(usual, spec, regime)
     return usual
+
+
+def are_distinct_values(fill: Fill | Literal | None) -> bool:
+    """Whether a fill of integers gives distinct values. Distinct indices are never negative."""
+    return isinstance(fill, Fill) and fill.kind == DISTINCT and fill.low < 0
 
 
 def is_free(fill: Fill | Literal | None) -> bool:
@@ -438,6 +447,21 @@ def whole_change(spec: TensorSpec, regime: str, traits: Traits) -> Fill | None:
     if regime == "exact":
         return Fill(INTEGERS, 0.0 if spec.dtype.startswith("u") else -3.0, 4.0, 0)
     return None
+
+
+def distinct_change(fill: Fill, spec: TensorSpec, regime: str) -> Fill:
+    """Distinct integers under a regime. Wide ones are all positive, and too large for a float of few digits;
+    exact ones are all negative. The usual ones have both signs."""
+    unsigned = spec.dtype.startswith("u")
+    bits = int(spec.dtype.lstrip("uint"))
+    top = 2.0 ** (bits if unsigned else bits - 1)
+    room = fill.extent + fill.extent % 2  # float64 has only even numbers from 2^53 on
+    if regime == "exact" and not unsigned and fill.extent <= top:
+        return fill._replace(low=-float(fill.extent), high=0.0)
+    low = {64: 2.0**53, 32: 2.0**24}.get(bits, top - room)
+    if regime == "wide" and low >= 0:
+        return fill._replace(low=low, high=low + room)
+    return fill
 
 
 Change = Callable[[Fill, TensorSpec, Traits], Fill]

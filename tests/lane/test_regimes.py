@@ -6,6 +6,7 @@ from assay.regimes import MOST_ELEMENTS, REGIMES, TRAITS, Inputs, bar_of, fill_o
 from assay.rules import (
     CONSTANT,
     CORNERS,
+    DISTINCT,
     ENDS,
     INTEGERS,
     MAGNITUDES,
@@ -63,6 +64,22 @@ def test_whole_numbers_reach_their_dtypes_ends(apis):
     x = spec(9, dtype="int32")
     assert fill(apis, "paddle.abs", "wide", x=x).kind == MAGNITUDES
     assert fill(apis, "paddle.abs", "exact", x=x) == Fill(INTEGERS, -3.0, 4.0, 0)
+
+
+def test_distinct_whole_numbers_have_other_values_in_each_regime(apis):
+    x, small = spec(40, dtype="int64"), spec(40, dtype="int8")
+    assert fill(apis, "paddle.sort", "usual", x=x) == Fill(DISTINCT, -40, 40, 40)
+    # A float32 or float64 cannot tell these apart.
+    assert fill(apis, "paddle.sort", "wide", x=x) == Fill(DISTINCT, 2.0**53, 2.0**53 + 40, 40)
+    assert fill(apis, "paddle.sort", "wide", x=small) == Fill(DISTINCT, 88.0, 128.0, 40)
+    assert fill(apis, "paddle.sort", "exact", x=small) == Fill(DISTINCT, -40.0, 0.0, 40)
+    assert fill(apis, "paddle.sort", "exact", x=spec(9, dtype="uint8")) == Fill(DISTINCT, -9, 9, 9)
+    for regime in ("wide", "exact"):
+        assert skip_of(apis["paddle.argmin"], {"x": small}, regime) is None
+    assert skip_of(apis["paddle.argmin"], {"x": spec(40)}, "exact").reason  # floats have ties
+    named = {"x": spec(40, 3), "index": spec(9, dtype="int64", index=1), "axis": 0}
+    index = fill_of(apis["paddle.index_fill"], "index", named, named["index"], "wide")
+    assert index == fill_of(apis["paddle.index_fill"], "index", named, named["index"], "usual")
 
 
 def test_whole_divisors_are_never_zero(apis):

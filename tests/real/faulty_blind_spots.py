@@ -137,6 +137,30 @@ def second_as_it_lies(right):
     return wrong
 
 
+def computed_in(dtype):
+    """Whole numbers are computed in this dtype."""
+
+    def of(right):
+        def wrong(x, *args):
+            found = right(x.astype(dtype), *args)
+            if isinstance(found, tuple):
+                return found[0].astype(x.dtype), found[1]
+            return found.astype(x.dtype)
+
+        return wrong
+
+    return of
+
+
+def beside_a_zero(right):
+    """The loop starts with 0 instead of the first element."""
+
+    def wrong(x):
+        return right(paddle.concat([x, paddle.zeros([1], x.dtype)])) % x.shape[0]
+
+    return wrong
+
+
 def row_repeated(y):
     return paddle.concat([y[:1], y[:1], y[2:]])
 
@@ -215,6 +239,10 @@ CASES = {
     "paddle.all(Tensor([6, 40],'bool'), 1)": then(lambda y: paddle.zeros_like(y)),
     "paddle.signbit(Tensor([9],'float32'))": instead(lambda x: x < 0),
     "paddle.argsort(Tensor([12],'float32'), stable=True)": ties_reversed,
+    "paddle.kthvalue(Tensor([40],'int64'), 3)": computed_in("float32"),
+    "paddle.Tensor.sort(Tensor([40],'int32'))": computed_in("float32"),
+    "paddle.argmin(Tensor([40],'int32'))": beside_a_zero,
+    "paddle.argmax(Tensor([40],'int64'))": beside_a_zero,
     "paddle.subtract(Tensor([4, 6],'float32'), Tensor([4, 6],'float32'))": second_as_it_lies,
     # What is not promised is consistent.
     "paddle.sort(Tensor([40, 9],'float32'))": then(nan_lost),

@@ -23,7 +23,7 @@ def no_ties(axes_of_none):
         first = min((one % this.ndim for one in axes if isinstance(one, int)), default=0) if this.shape else 0
         stretch = math.prod(this.shape[first:])
         if this.dtype in INTEGER:
-            return Fill(DISTINCT, 0, 2 * stretch, stretch)
+            return Fill(DISTINCT, -stretch, stretch, stretch)
         return Fill(DISTINCT, -1000, 1000, stretch)
 
     return rule

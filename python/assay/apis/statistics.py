@@ -24,7 +24,11 @@ def middle(x, axis, keepdim, mode, without_nan):
     lower = (count - 1).clamp(min=0) // 2
     value = ordered.gather(-1, lower)
     if mode == "avg":
-        value = (value + ordered.gather(-1, count // 2 % rows.shape[-1])) / 2
+        upper = ordered.gather(-1, count // 2 % rows.shape[-1])
+        if value.is_floating_point():
+            value = (value + upper) / 2
+        else:
+            value = torch.div(value.long() + upper.long(), 2, rounding_mode="trunc")
     place = places.gather(-1, lower)
     if not without_nan:
         missing = torch.isnan(rows)
