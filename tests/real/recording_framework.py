@@ -1,4 +1,6 @@
-"""Frameworks that note what a call gets: strides and a hash of the bytes of each float32 tensor."""
+"""Frameworks that note what a call gets: strides and a hash of the bytes of each float32 tensor.
+
+Axes of one element have no stride that matters."""
 
 import hashlib
 import os
@@ -8,9 +10,10 @@ from assay.frameworks.torch_framework import TorchFramework
 
 
 def note(tensor, strides):
+    strides = tuple(step for step, extent in zip(strides, tensor.shape, strict=True) if extent > 1)
     digest = hashlib.sha256(tensor.detach().cpu().numpy().tobytes()).hexdigest()
     with open(os.environ["RECORD_TO"], "a") as file:
-        file.write(f"{tuple(strides)} {digest}\n")
+        file.write(f"{strides} {digest}\n")
 
 
 def recording(framework):

@@ -39,3 +39,11 @@ def given(tmp_path):
 def test_a_call_gets_other_bytes_or_strides(given, framework, regime):
     other = given(framework, CASE, regime)
     assert other and not other <= given(framework, CASE, "usual")
+
+
+@pytest.mark.parametrize("framework", ["paddle", "torch"])
+@pytest.mark.parametrize("shape", ["[1, 5]", "[5, 1]", "[1, 1, 6]"])
+def test_a_tensor_with_one_row_is_not_contiguous_under_layout(given, framework, shape):
+    case = f'{{0}}.abs(Tensor({shape}, "float32"))'
+    other = given(framework, case, "layout")
+    assert other and not other <= given(framework, case, "usual")

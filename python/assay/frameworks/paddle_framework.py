@@ -189,7 +189,7 @@ class PaddleFramework(Framework):
             with paddle.no_grad():
                 kind = number % 3
                 axes = list(range(tensor.ndim))[::-1]
-                turned = tensor.ndim > 1 and kind < 2
+                turned = sum(extent > 1 for extent in tensor.shape) > 1 and kind < 2  # else it is contiguous
                 if turned:
                     tensor = paddle.transpose(tensor, axes).contiguous()
                 if tensor.ndim == MOST_AXES:  # stack() would exceed the limit
