@@ -28,7 +28,7 @@ class InPlace:
         eager, tensor_type = self.execution.in_place, self.framework.tensor_type
         if self.viewed and eager and isinstance(changed, tensor_type) and self._has_elements(changed):
             base = self.framework.stacked(changed)
-            changed = changed if base is None else base[1]
+            changed = changed if base is None else base[..., 1]
         args[:] = [changed if arg is original else arg for arg in args]
         kwargs.update((name, changed) for name, arg in kwargs.items() if arg is original)
         returned = function(*args, **kwargs)
@@ -55,12 +55,13 @@ class InPlace:
         return {"": returned, f"argument {self.changes} left as it was": left}
 
     def _seen_through(self, base: Any, original: Any, changed: Any) -> Any:
-        """The view `changed` of base[1] after the call, and what its base shows if that is something else."""
+        """The strided view `changed` of the base after the call, and what the base shows if that is something
+        else."""
         framework = self.framework
-        if not framework.equal(base[0], original):
-            return {"changed": changed, "rest of the base": base[0]}
-        if self._alike(changed, original) and not framework.equal(base[1], changed):
-            return {"changed": changed, "base": base[1]}
+        if not framework.equal(base[..., 0], original):
+            return {"changed": changed, "rest of the base": base[..., 0]}
+        if self._alike(changed, original) and not framework.equal(base[..., 1], changed):
+            return {"changed": changed, "base": base[..., 1]}
         return changed
 
     def _alike(self, left: Any, right: Any) -> bool:

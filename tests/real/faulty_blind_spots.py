@@ -152,6 +152,11 @@ def computed_in(dtype):
     return of
 
 
+def contiguous_only(right):
+    """In place, a strided view is not written."""
+    return lambda x, y: right(x, y) if x.is_contiguous() else x
+
+
 def beside_a_zero(right):
     """The loop starts with 0 instead of the first element."""
 
@@ -227,6 +232,7 @@ CASES = {
     "paddle.Tensor.subtract_(Tensor([4, 6],'float32'), Tensor#1)": overwritten_first,
     # A view is changed, and its base with it.
     "paddle.Tensor.add_(Tensor([4, 6],'int64'), Tensor([4, 6],'int64'))": in_memory_of_its_own,
+    "paddle.Tensor.multiply_(Tensor([4, 6],'float32'), Tensor([4, 6],'float32'))": contiguous_only,
     # Long sums.
     "paddle.Tensor.sum(Tensor([300, 300],'float32'))": instead(one_by_one),
     # What matters is drawn on purpose.

@@ -98,7 +98,8 @@ class Framework(ABC):
         return tuple(tensor.strides)
 
     def stacked(self, tensor: Any) -> Any:
-        """A new first axis of two equal slices, each of which is the tensor. None if that is not possible."""
+        """A new last axis of two equal slices, strided, each of which is the tensor. None if that is not
+        possible."""
         return None
 
     def equal(self, left: Any, right: Any) -> bool:

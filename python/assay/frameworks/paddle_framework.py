@@ -169,7 +169,7 @@ class PaddleFramework(Framework):
 
     def stacked(self, tensor: Any) -> Any:
         """paddle.stack; None if the result would have too many axes."""
-        return None if tensor.ndim == MOST_AXES else self.paddle.stack([tensor, tensor])
+        return None if tensor.ndim == MOST_AXES else self.paddle.stack([tensor, tensor], -1)
 
     def equal(self, left: Any, right: Any) -> bool:
         """Whether two tensors of one shape have equal bytes. paddle.equal takes tiny numbers for equal."""

@@ -202,7 +202,7 @@ class TorchFramework(Framework):
 
     def stacked(self, tensor: Any) -> Any:
         """torch.stack."""
-        return self.torch.stack([tensor, tensor])
+        return self.torch.stack([tensor, tensor], -1)
 
     def equal(self, left: Any, right: Any) -> bool:
         """Whether two tensors of one shape have equal elements; NaN equals NaN."""
