@@ -2,11 +2,11 @@
 
     python bench/engine/chaos.py build/release/bin/assay --runs=500 --seed=1 --jobs=4
 
-Each run gets one to five faults: SIGKILL, or SIGSTOP with SIGCONT 0.2 to 4 s later, to a random process
-of a random kind (supervisor, slot, fork server, lane, kept server), from the first moment of planning to the
-end. A run that was killed, or that could not start, is resumed with the same command. Afterwards each case
-must have its one right verdict, and no process or file may be left. Prints one line for each broken rule, and
-the sums.
+Each run gets one to five faults: SIGKILL, SIGTERM, SIGINT, SIGHUP, or SIGSTOP with SIGCONT 0.2 to 4 s later,
+to a random process of a random kind (supervisor, slot, fork server, lane, kept server), from the first moment
+of planning to the end. A run that was ended, or that could not start, is resumed with the same command.
+Afterwards each case must have its one right verdict, and no process or file may be left. Prints one line for
+each broken rule, and the sums.
 """
 
 import argparse
@@ -28,6 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 HANG_S = 30.0  # of one program, without the time in which a process is stopped
 MOST_STARTS = 12
 KEEP_S = 2
+ENDINGS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 KINDS = ("supervisor", "slot", "server", "lane", "kept")
 
 
@@ -100,17 +101,17 @@ class Run:
         return kinds
 
     def fault(self):
-        """Kills or stops a process; the time in which it was stopped."""
+        """Ends or stops a process; the time in which it was stopped."""
         kinds = self.processes()
         kind = self.random.choice([kind for kind in KINDS if kinds[kind]] or [None])
         if kind is None:
             return 0.0
         pid = self.random.choice(kinds[kind])
-        kill = self.random.random() < 0.5
-        self.faults[f"{'kill' if kill else 'stop'} {kind}"] += 1
+        number = self.random.choice((*ENDINGS, *[signal.SIGSTOP] * len(ENDINGS)))
+        self.faults[f"{number.name} {kind}"] += 1
         try:
-            os.kill(pid, signal.SIGKILL if kill else signal.SIGSTOP)
-            if kill:
+            os.kill(pid, number)
+            if number != signal.SIGSTOP:
                 return 0.0
             pause = self.random.uniform(0.2, 4.0)
             time.sleep(pause)
@@ -184,9 +185,10 @@ class Run:
             time.sleep(0.1)
         if any(left.values()):
             self.broken.append(f"left processes: {dict(left)}")
-        # The record of a kept server that was killed goes when the next run starts another one.
-        files = [str(path) for path in self.temp.rglob("*") if not path.is_dir()]
-        files = [path for path in files if not (self.faults["kill kept"] and "/kept-" in path)]
+        # The record of a kept server that a signal ended early goes when the next run starts another one.
+        files = [str(path) for path in self.temp.rglob("*") if not path.is_dir() or "-lanes-" in path.name]
+        kept_ended = any(self.faults[f"{number.name} kept"] for number in ENDINGS)
+        files = [path for path in files if not (kept_ended and "/kept-" in path)]
         if files:
             self.broken.append(f"left files: {files}")
 

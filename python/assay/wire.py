@@ -33,6 +33,8 @@ from assay.spec import COMPLEX, FLOATING
 CODES = {name: code for code, name in enumerate(DTYPES)}
 DIFFERENTIABLE = (FLOATING | COMPLEX) - {"float8_e4m3fn", "float8_e5m2"}
 
+MOST_TEXT = 1 << 16  # characters of an error's message that are searched
+
 
 class Leaf(NamedTuple):
     """One leaf of a result, as the native module sends it."""
@@ -92,11 +94,13 @@ def refuse(message: str) -> Any:
 
 
 def text_of(error: BaseException) -> str:
-    """The message of an error, also of one that cannot tell it."""
+    """The message of an error, also of one that cannot tell it; begin and end of a long one."""
     try:
-        return str(error)
+        text = str(error)
     except BaseException as broken:
         return f"its message cannot be read: {type(broken).__name__}"
+    half = MOST_TEXT // 2
+    return text if len(text) <= MOST_TEXT else f"{text[:half]} … {text[-half:]}"
 
 
 def count_of(shape: Any) -> int:

@@ -53,6 +53,12 @@ def test_an_error_that_cannot_tell_itself_has_a_text():
     assert describe_error(SystemExit(0)) == "SystemExit: 0"
 
 
+def test_begin_and_end_of_a_long_message_are_kept():
+    long = "first" + "x" * (1 << 24) + "Error Message Summary: last"
+    assert len(wire.text_of(ValueError(long))) < 1 << 17
+    assert describe_error(ValueError(long)) == "ValueError: last"
+
+
 def caught(function):
     try:
         function()
