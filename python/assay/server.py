@@ -6,7 +6,8 @@ Descriptors from the supervisor (or from a run, if a kept interpreter forked the
 assay.warm_interpreter):
   3  a listening socket (SOCK_SEQPACKET); each slot has one connection
   4  a pipe for one line of JSON: what was imported, or the error. Then an empty line each second as a
-     sign of life, and {"left": ["sleep"]} after the server has killed processes that cases left running
+     sign of life, {"left": ["sleep"]} after the server has killed processes that cases left running, and
+     {"notes": ["…"]} for the user
 
 A slot sends {"v": 1, "device": "cpu", "outside_mps": false} with three descriptors: the lane's socket,
 arena and log. With "outside_mps" the lane runs outside of the run's own MPS (src/device/mps.h). The answer is
@@ -29,13 +30,13 @@ import sys
 import time
 from typing import Any
 
-from assay import build_identity
+from assay import build_identity, extensions
 from assay.orphans import adopt, children, kill_others
 from assay.peers import VERSION, is_ours
 from assay.private_folder import use_private_folder
-from assay.shared import FAULT_EXIT
+from assay.shared import FAULT_EXIT, OWN_MPS
 from assay.spares import MOST_FDS, Kind, Spares, is_taken, kind_of, wait_to_be_taken
-from assay.warm_interpreter import forget, wait_for_runs
+from assay.warm_interpreter import ENDINGS, forget, wait_for_runs
 from assay.wire import text_of
 
 LISTEN_FD, READY_FD = 3, 4
@@ -45,6 +46,10 @@ PULSE = 1.0  # seconds between signs of life
 LOOK_AGAIN = 0.1  # seconds between two looks while a spare lane is missing
 END_LIMIT = 2.0  # seconds at most for killing processes that cases have started
 SWEEP_EVERY = 0.5  # seconds at least between two sweeps
+# The end of a lane that MPS has not taken. CUDA's error 807 is transient: MPS restarts after a fault.
+MPS_EXIT, MPS_REFUSES = 87, "MPS server is not ready"
+MPS_PAUSE = 1.0  # seconds between two tries
+MPS_PATIENCE = 10.0  # seconds of refusals after which no lane asks MPS any more
 
 
 class Server:
@@ -65,6 +70,7 @@ class Server:
         self.ending = False  # the supervisor has asked to end, or has ended
         self.swept = 0.0  # time of the last sweep
         self.left: list[str] = []  # commands that the last sweep found
+        self.refused: list[float] = []  # times of the first and the last refusal by MPS
         for end in (self.wake_read, self.wake_write, READY_FD):
             os.set_blocking(end, False)
 
@@ -199,10 +205,12 @@ class Server:
                 kill_group(pid)  # before the lane is reaped: afterwards the number may be reused
             _, status, usage = os.wait4(pid, 0)
             self.sweep_due = True
+            code = os.waitstatus_to_exitcode(status)
+            if ours and code == MPS_EXIT:
+                self._refused_by_mps(time.monotonic())
             if not ours or self.spares.ended(pid):
                 continue
             connection = self.lanes.pop(pid, None)
-            code = os.waitstatus_to_exitcode(status)
             if code == FAULT_EXIT:
                 self.spares.fault()
                 for spare in self.spares.poisoned():
@@ -219,6 +227,25 @@ class Server:
                     "max_rss_kb": usage.ru_maxrss,
                 },
             )
+
+    def _refused_by_mps(self, now: float) -> None:
+        """The slot goes on outside of MPS for this batch. The next one asks MPS again, unless that has
+        refused for long."""
+        if not self.refused or now - self.refused[1] > MPS_PATIENCE:
+            self.refused = [now, now]
+            self._note("the run's MPS takes no new lanes at the moment; the lanes concerned do without it")
+        self.refused[1] = now
+        if now - self.refused[0] > MPS_PATIENCE and os.environ.pop(OWN_MPS, None):
+            os.environ.pop("CUDA_MPS_PIPE_DIRECTORY", None)
+            self._note("the run's MPS has not recovered; all new lanes do without it")
+
+    def _note(self, text: str) -> None:
+        """Tells the user something, unless the supervisor is busy."""
+        print(f"assay: {text}", file=sys.stderr, flush=True)
+        try:
+            os.write(READY_FD, (json.dumps({"notes": [text]}) + "\n").encode())
+        except OSError:
+            pass
 
     def _sweep(self) -> None:
         """Kills processes that ended lanes have left in process groups or sessions of their own."""
@@ -267,6 +294,7 @@ class Server:
             if fds is not None:
                 print_to(fds[2])
             self.framework.start(kind.device)
+            extensions.load_in_lane()
             if spare is not None:
                 self.native.prepare(kind.device)
                 if hasattr(self.framework, "warm") and not is_taken(spare):
@@ -280,7 +308,11 @@ class Server:
                 Lane(self.framework, self.native).serve()
             status = 0
         except BaseException as error:
-            print(f"assay lane: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+            text = f"{type(error).__name__}: {text_of(error)}"
+            print(f"assay lane: {text}", file=sys.stderr, flush=True)
+            if MPS_REFUSES in text and "CUDA_MPS_PIPE_DIRECTORY" in os.environ:
+                time.sleep(MPS_PAUSE)  # for a user's own MPS, which a lane cannot leave
+                status = MPS_EXIT
         finally:
             os._exit(status)
 
@@ -358,8 +390,8 @@ def main() -> int:
     os.environ["ASSAY_FRAMEWORK"] = name
     gc.disable()  # an import makes little garbage
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an import that a signal ends has not failed
-    if options.keep is not None:
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # removes the record below
+    for number in ENDINGS if options.keep is not None else ():
+        signal.signal(number, lambda *_: sys.exit(1))  # removes the record below
     try:
         # Imported here, so that a broken installation becomes a one-line error.
         import assay_native
@@ -371,6 +403,7 @@ def main() -> int:
         if "ASSAY_SANITIZER_LOG" not in os.environ and options.keep is None:
             assay_native.die_with_parent(signal.SIGTERM)
         framework = load(name)
+        extensions.load(framework)
         # After load(), because the tables check whether the reference framework is installed.
         from assay.accommodated import told
         from assay.registry import load_all
@@ -382,7 +415,10 @@ def main() -> int:
         facts["uncompiled"] = uncompiled(sys.modules.get(name))
     except BaseException as error:
         if options.keep is None:
-            answer(error=f"{type(error).__name__}: {text_of(error)}")
+            if isinstance(error, extensions.Missing):
+                answer(error=str(error), module=error.module)
+            else:
+                answer(error=f"{type(error).__name__}: {text_of(error)}")
         else:  # the run then imports the framework itself, and gets the error
             forget(options.kept_record, socket.socket(fileno=LISTEN_FD))
         return 1
@@ -413,7 +449,7 @@ def describe(framework: Any) -> dict[str, Any]:
     return {
         "devices": framework.devices() if hasattr(framework, "devices") else ["cpu"],
         "executions": names(),
-        "notes": framework.notes() if hasattr(framework, "notes") else {},
+        "notes": (framework.notes() if hasattr(framework, "notes") else {}) | extensions.notes(),
         "gradients": getattr(framework, "has_gradients", True),
     }
 

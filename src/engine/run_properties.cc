@@ -34,10 +34,13 @@ std::map<std::string, std::string> case_settings(const RunConfig& config) {
 // What assay.toml sets for the lane's processes. Assay's own variables are none of it.
 void add_environment(const FrameworkConfig& framework, const std::string& role,
                      std::map<std::string, std::string>& found) {
-  constexpr std::string_view kModules = "ASSAY_MODULES=";
   std::vector<std::string> set;
   for (const std::string& entry : framework.environment) {
-    if (entry.starts_with(kModules)) found[role + ".modules"] = entry.substr(kModules.size());
+    for (const std::string_view modules : {kModules, kModulesInLane}) {
+      if (!entry.starts_with(modules)) continue;
+      std::string& all = found[role + ".modules"];
+      all += (all.empty() ? "" : ":") + entry.substr(modules.size());
+    }
     if (!entry.starts_with("ASSAY_")) set.push_back(entry);
   }
   if (!set.empty()) found[role + ".environment"] = fmt::format("{}", fmt::join(set, "; "));

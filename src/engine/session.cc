@@ -298,6 +298,9 @@ void Session::server_spoke(std::size_t index) {
 }
 
 void Session::tell_of_left(ForkServer& server) {
+  for (const std::string& note : server.take_notes()) {
+    if (observer_.note) observer_.note(note);
+  }
   const std::vector<std::string> left = server.take_left();
   if (left.empty() || !observer_.note) return;
   observer_.note(fmt::format("killed processes that cases had left running: {}; see {}",

@@ -263,16 +263,18 @@ Result<ForkServer::Heard> ForkServer::read_heartbeat() {
   return Heard::ready;
 }
 
-// Signs of life are empty lines; other lines name what cases have left.
+// Signs of life are empty lines; other lines name what cases have left, or are notes.
 void ForkServer::read_later(std::string_view text) {
   constexpr std::size_t kLongest = 1 << 16;
   heard_ += text;
   for (std::size_t end = 0; (end = heard_.find('\n')) != std::string::npos;) {
     const auto message = parse_json(heard_.substr(0, end));
     heard_.erase(0, end + 1);
-    if (!message.is_object() || !message.contains("left")) continue;
-    for (const auto& name : message["left"]) {
-      if (name.is_string()) left_.push_back(one_line(name.get<std::string>()));
+    if (!message.is_object()) continue;
+    for (const auto& [key, texts] : {std::pair{"left", &left_}, std::pair{"notes", &notes_}}) {
+      for (const auto& one : message.value(key, nlohmann::json::array())) {
+        if (one.is_string()) texts->push_back(one_line(one.get<std::string>()));
+      }
     }
   }
   if (heard_.size() > kLongest) heard_.clear();
@@ -283,6 +285,12 @@ Result<ServerInfo> ForkServer::read_hello(const std::string& line) const {
   const auto message = parse_json(line);
   if (!message.is_object() || message.value("v", 0) != kProtocol) {
     return fail(fmt::format("{} speaks another protocol: {}", who, line));
+  }
+  if (message.contains("module")) {
+    return usage_error(fmt::format(
+        "{}: the module {} of assay.toml cannot be imported: {}; lanes do not read PYTHONPATH of "
+        "the shell, environment = [\"PYTHONPATH=FOLDER\"] in assay.toml adds a folder",
+        who, message["module"].get<std::string>(), message["error"].get<std::string>()));
   }
   if (message.contains("error")) {
     return fail(fmt::format("{} cannot be imported: {}{}", who, message["error"].get<std::string>(),

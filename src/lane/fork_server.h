@@ -28,6 +28,10 @@ namespace assay {
 // The end of the message about a framework that cannot be imported.
 inline constexpr std::string_view kDoctorHelps = "; `assay doctor` says how to get it";
 
+// Entries of a framework's environment: modules to import after it, separated by colons.
+inline constexpr std::string_view kModules = "ASSAY_MODULES=";
+inline constexpr std::string_view kModulesInLane = "ASSAY_MODULES_IN_LANE=";
+
 struct FrameworkConfig {
   std::string name;                      // "paddle", "torch": a file of python/assay/frameworks
   std::string python;                    // the interpreter of its environment
@@ -61,7 +65,7 @@ struct ServerInfo {
   std::string accommodates;          // known deviations by API, as JSON: {API: [text, …]}
   std::vector<std::string> devices;  // device kinds of this build, "cpu" among them
   std::vector<std::string> executions;
-  // Notes for the user about an execution in this build, by its name.
+  // Notes for the user about an execution in this build, by its name; "": about all of them.
   std::map<std::string, std::string> notes;
   bool gradients = true;  // whether the framework differentiates
   // The framework's folder if each import compiles it, because Python may not write bytecode.
@@ -90,6 +94,8 @@ class ForkServer {
   // Commands of processes that cases had left running and the server has ended, since the last
   // call.
   std::vector<std::string> take_left() { return std::exchange(left_, {}); }
+  // What the server has for the user, since the last call.
+  std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
 
   // End the server with its lanes and their descendants. ask_to_stop() does not wait, so several
   // servers can end at the same time.
@@ -122,6 +128,7 @@ class ForkServer {
   std::string hello_;  // the first line, as far as it was read
   std::string heard_;  // a later line, as far as it was read
   std::vector<std::string> left_;
+  std::vector<std::string> notes_;
   bool said_hello_ = false;
   PrivateFolder lane_folder_;       // of the process below, which ends first
   std::optional<KeptServer> kept_;  // was asked and has not answered yet

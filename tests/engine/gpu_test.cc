@@ -340,6 +340,19 @@ TEST_F(Gpu, LanesShareItByMpsAndSuspectsDoNot) {
   EXPECT_EQ(*read_file(cli_.folder() / "daemons"), *daemons) << "nothing more was started";
 }
 
+// CUDA's error 807 is no case's fault: MPS restarts after a fault of one of its clients.
+TEST_F(Gpu, LanesGoOnWithoutAnMpsThatTakesNoClients) {
+  daemon("test \"$1\" = -f || exit 0\ntouch $CUDA_MPS_PIPE_DIRECTORY/control; exec sleep 1000\n");
+  set("FAKE_MPS_REFUSES", "1");
+  std::vector<std::string> lines;
+  for (int size = 1; size <= 20; ++size) lines.push_back(fake("echo", size));
+  const CliResult result =
+      run({"--api_config_file=" + cli_.write_cases(lines), "--num_workers_per_gpu=2"});
+  EXPECT_EQ(result.status.code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("the run's MPS takes no new lanes at the moment"));
+  EXPECT_EQ(cli_.report()["outcomes"]["pass"], 20);
+}
+
 TEST_F(Gpu, WithoutMpsItsProcessesTakeTurns) {
   daemon("exit 1\n");
   const CliResult result =

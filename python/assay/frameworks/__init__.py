@@ -35,6 +35,7 @@ class Framework(ABC):
     These methods are optional:
         devices()                    the device kinds of the build, preferred ones first; default: the CPU
         notes()                      remarks for users, by execution
+        opened()                     the devices that this process has opened
         autocast()                   a context of automatic mixed precision
         compiled(function, api)      a function that runs an API's function as a static graph
         stopwatch()                  the device's clock (assay.frameworks.stopwatch), or None on the CPU
@@ -242,13 +243,9 @@ def missing(framework: Framework, api: str, known: Iterable[str] = ()) -> str:
 def load(name: str) -> Framework:
     """Imports and wraps the framework `name` ("paddle", "torch").
 
-    ASSAY_MODULES names modules to import after it, separated by colons (`modules` of assay.toml).
     ASSAY_FRAMEWORK_MODULE selects another wrapper: for a build that needs its own, or as a stand-in for
     tests.
     """
     own = f"assay.frameworks.{name}_framework"
     module = importlib.import_module(os.environ.get("ASSAY_FRAMEWORK_MODULE", own))
-    framework = module.create()
-    for extension in filter(None, os.environ.get("ASSAY_MODULES", "").split(":")):
-        importlib.import_module(extension)
-    return framework
+    return module.create()

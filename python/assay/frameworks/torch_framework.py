@@ -56,7 +56,7 @@ class TorchFramework(Framework):
         self._generators = [torch.default_generator]
 
     def devices(self) -> list[str]:
-        """The device kinds of the build and of what was imported after it (ASSAY_MODULES)."""
+        """The device kinds of the build and of what was imported after it (assay.extensions)."""
         torch = self.torch
         kinds = ["gpu"] if torch.backends.cuda.is_built() else []
         private = torch._C._get_privateuse1_backend_name()
@@ -65,6 +65,10 @@ class TorchFramework(Framework):
             if kind != "privateuseone" and module is not None and module.is_available():
                 kinds.append(kind)
         return [*kinds, "cpu"]
+
+    def opened(self) -> list[str]:
+        """Whether a module has initialised CUDA."""
+        return ["cuda"] if self.torch.cuda.is_initialized() else []
 
     def start(self, device: str) -> None:
         """Selects the device, and one thread."""

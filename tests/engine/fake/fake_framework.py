@@ -33,6 +33,7 @@ class Clock:
 
 
 BROKEN = "FAKE_BROKEN" in os.environ
+OPENED = []  # devices that this process or its parent has opened
 CLOCK = timed.CLOCK = Clock()
 timed._switches = lambda: 0  # what the kernel does meanwhile is this machine's affair as well
 
@@ -92,8 +93,15 @@ class Fake:
     def notes(self):
         return {"to_static": "graphs are pretended"}
 
+    def opened(self):
+        return OPENED
+
     def start(self, device):
         self.device = device
+        if "FAKE_MPS_REFUSES" in os.environ and "CUDA_MPS_PIPE_DIRECTORY" in os.environ:
+            raise RuntimeError("Error 807: MPS server is not ready to accept new MPS client requests")
+        if OPENED:
+            raise RuntimeError("Cannot re-initialize CUDA in forked subprocess")
         if "FAKE_TELLS_OF_SPARES" in os.environ:
             print(f"spares: {os.environ.get('ASSAY_SPARES', 'none')}", flush=True)
 

@@ -1,0 +1,91 @@
+"""Modules that a framework's processes import after it, such as torch_npu (`modules` of assay.toml).
+
+A process that has opened a device cannot be forked, so the fork server must not import a module that does.
+It notices that afterwards: it then starts again, without that module and those behind it, which each lane
+imports.
+"""
+
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+MODULES, IN_LANE = "ASSAY_MODULES", "ASSAY_MODULES_IN_LANE"
+FOUND = "ASSAY_MODULES_OPEN"  # the module that has opened a device in an earlier start
+DEVICE_FILES = "/dev/nvidia", "/dev/davinci", "/dev/kfd", "/dev/dri/"
+
+
+class Missing(Exception):
+    """A module that cannot be imported."""
+
+    def __init__(self, module: str, cause: BaseException) -> None:
+        super().__init__(f"{type(cause).__name__}: {cause}")
+        self.module = module
+
+
+def named(variable: str) -> list[str]:
+    """The modules that a variable of the environment names."""
+    return list(filter(None, os.environ.get(variable, "").split(":")))
+
+
+def load(framework: Any) -> None:
+    """In the fork server: imports its modules. Does not return if one of them has opened a device."""
+    before = devices(framework)
+    modules = named(MODULES)
+    for at, module in enumerate(modules):
+        import_module(module)
+        if devices(framework) - before:
+            os.environ[MODULES] = ":".join(modules[:at])
+            os.environ[IN_LANE] = ":".join(modules[at:] + named(IN_LANE))
+            os.environ[FOUND] = module
+            os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+    for module in named(IN_LANE):
+        try:
+            known = importlib.util.find_spec(module)
+        except Exception as error:  # the package that should contain it
+            raise Missing(module, error) from error
+        if known is None:
+            raise Missing(module, ModuleNotFoundError(f"No module named {module!r}"))
+
+
+def load_in_lane() -> None:
+    """In a forked lane, once its device is chosen."""
+    for module in named(IN_LANE):
+        import_module(module)
+
+
+def import_module(module: str) -> None:
+    """Imports it. Raises Missing with any reason."""
+    try:
+        importlib.import_module(module)
+    except Exception as error:
+        raise Missing(module, error) from error
+
+
+def notes() -> dict[str, str]:
+    """A remark for the user, if a module has opened a device."""
+    module = os.environ.get(FOUND)
+    if module is None:
+        return {}
+    return {
+        "": f"the module {module} opens a device when it is imported, so each lane imports it "
+        f"(modules_in_lane = [{module!r}] in assay.toml saves one start)"
+    }
+
+
+def devices(framework: Any) -> set[str]:
+    """The devices that this process has opened, as far as the framework or the kernel knows."""
+    return {*(framework.opened() if hasattr(framework, "opened") else ()), *device_files()}
+
+
+def device_files() -> Iterator[str]:
+    """The files of accelerators that this process has open."""
+    for entry in os.listdir("/proc/self/fd"):
+        try:
+            file = os.readlink(f"/proc/self/fd/{entry}")
+        except OSError:
+            continue  # that of listdir
+        if file.startswith(DEVICE_FILES):
+            yield file
