@@ -123,4 +123,21 @@ Status write_file(const std::filesystem::path& path, std::string_view text) {
   return file.commit();
 }
 
+Status make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::path each = std::filesystem::absolute(folder, error).lexically_normal();
+  for (; each.has_relative_path(); each = each.parent_path()) {
+    struct stat there {};
+    const std::string name = each.has_filename() ? each.string() : each.parent_path().string();
+    if (::lstat(name.c_str(), &there) != 0 || !S_ISLNK(there.st_mode)) continue;
+    if (there.st_uid != ::geteuid() && there.st_uid != 0) {
+      return usage_error(name + " is a link that another user has made");
+    }
+  }
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    return usage_error(fmt::format("cannot write to {}: {}", folder.string(), error.message()));
+  return {};
+}
+
 }  // namespace assay

@@ -41,4 +41,8 @@ class AtomicFile {
 // Writes a file atomically; replaces an earlier one.
 Status write_file(const std::filesystem::path& path, std::string_view text);
 
+// Makes the folder, and those above it, unless they are there. An error where a link of another
+// user would lead elsewhere.
+Status make_folder(const std::filesystem::path& folder);
+
 }  // namespace assay

@@ -1,15 +1,9 @@
 #include "cli/settings.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <grp.h>
-#include <pwd.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 
@@ -17,85 +11,13 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "base/toml.h"
+#include "cli/trust.h"
 
 namespace assay {
 namespace {
 
 constexpr const char* kDefaultFile = "assay.toml";
-constexpr const char* kTrustVariable = "ASSAY_SAFE_FOLDER";
 constexpr std::int64_t kVersion = 1;
-
-std::string user_name(uid_t user) {
-  const passwd* const entry = ::getpwuid(user);
-  return entry != nullptr ? entry->pw_name : std::to_string(user);
-}
-
-// Whether only our user is in the group: many systems give each user a group of their own.
-bool is_private_group(gid_t group) {
-  if (group == 0) return true;
-  const passwd* const user = ::getpwuid(::geteuid());
-  if (user == nullptr || user->pw_gid != group) return false;
-  const std::string name = user->pw_name;  // getgrgid may overwrite it
-  const ::group* const entry = ::getgrgid(group);
-  return entry != nullptr && name == entry->gr_name;
-}
-
-// Why other users could change this file or folder; empty if only our user and root can.
-std::string strangers_of(const struct stat& facts) {
-  const bool sticky = S_ISDIR(facts.st_mode) && (facts.st_mode & S_ISVTX) != 0;
-  if (facts.st_uid != ::geteuid() && facts.st_uid != 0) {
-    return fmt::format("belongs to user {}", user_name(facts.st_uid));
-  }
-  if ((facts.st_mode & S_IWOTH) != 0 && !sticky) return "can be written by every user";
-  if ((facts.st_mode & S_IWGRP) != 0 && !sticky && !is_private_group(facts.st_gid)) {
-    return fmt::format("can be written by group {}", facts.st_gid);
-  }
-  return {};
-}
-
-// Whether ASSAY_SAFE_FOLDER names the folder: absolute paths separated by colons, or * for all, as
-// git's safe.directory.
-bool is_trusted(const std::filesystem::path& folder) {
-  const char* trusted = std::getenv(kTrustVariable);
-  if (trusted == nullptr) return false;
-  for (const std::string& each : split_at(trusted, ':')) {
-    std::error_code ignored;
-    if (each == "*" || (!each.empty() && std::filesystem::equivalent(each, folder, ignored))) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// The text of assay.toml in the working folder; empty if there is none. The file names programs
-// that run with our rights, so no other user may be able to write it. (A file that the user names
-// on the command line is trusted.)
-Result<std::string> read_default_file() {
-  const Fd file(::open(kDefaultFile, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file && errno == ENOENT) return std::string();
-  if (!file) return errno_error(fmt::format("cannot read {}", kDefaultFile));
-  struct stat facts {};
-  struct stat folder {};
-  if (::fstat(file.get(), &facts) != 0 || ::stat(".", &folder) != 0) {
-    return errno_error(fmt::format("cannot read {}", kDefaultFile));
-  }
-  const std::string of_file = strangers_of(facts);
-  const std::string why = of_file.empty() ? strangers_of(folder) : of_file;
-  std::error_code ignored;
-  const std::filesystem::path here = std::filesystem::current_path(ignored);
-  if (!why.empty() && !is_trusted(here)) {
-    return fail(fmt::format(
-        "{} is not read: {} {}, and it names programs that run with your rights. If you trust it, "
-        "name it (--settings={}) or its folder ({}={})",
-        (here / kDefaultFile).string(), of_file.empty() ? "its folder" : "it", why, kDefaultFile,
-        kTrustVariable, here.string()));
-  }
-  // Reads by descriptor, because another file may have replaced the checked one.
-  auto text = read_file(fmt::format("/proc/self/fd/{}", file.get()));
-  if (!text) return fail(fmt::format("cannot read {}", (here / kDefaultFile).string()));
-  // An empty file must differ from a missing one: it lacks the version.
-  return text->empty() ? std::string("\n") : *text;
-}
 
 // .venv/NAME/bin/python of the source tree, which `make setup` makes; empty if there is none.
 std::string own_environment(const std::string& name) {
@@ -152,13 +74,16 @@ std::vector<std::string> modules_of(const char* folder, std::string_view end) {
   return names;
 }
 
-// Modules that a framework's interpreter imports after the framework, such as torch_npu
-// (python/assay/frameworks/__init__.py).
+// Modules that a framework's interpreter, or each lane, imports after the framework, such as
+// torch_npu (python/assay/extensions.py).
 Status read_modules(TomlTable& table, FrameworkConfig& config) {
-  std::vector<std::string> modules;
-  ASSAY_CHECK(table.read("modules", modules));
-  if (!modules.empty()) {
-    config.environment.push_back(fmt::format("ASSAY_MODULES={}", fmt::join(modules, ":")));
+  for (const auto& [key, variable] :
+       {std::pair{"modules", kModules}, std::pair{"modules_in_lane", kModulesInLane}}) {
+    std::vector<std::string> modules;
+    ASSAY_CHECK(table.read(key, modules));
+    if (!modules.empty()) {
+      config.environment.push_back(fmt::format("{}{}", variable, fmt::join(modules, ":")));
+    }
   }
   return {};
 }
@@ -168,30 +93,54 @@ std::string as_device(const std::string& text) {
   return text == "cuda" || text.starts_with("cuda:") ? "gpu" + text.substr(4) : text;
 }
 
-Status read_environment(TomlTable& table, const std::string& of, FrameworkConfig& config) {
+// The folder of the settings file.
+struct Home {
+  std::filesystem::path folder;
+  bool unasked = false;  // nobody has named the file
+
+  // A folder of code that the file names, relative to its own.
+  Result<std::string> code_folder(const std::string& named, const std::string& by) const {
+    const std::filesystem::path path = folder / named;
+    if (unasked) ASSAY_CHECK(check_code_folder(path, by));
+    return path.lexically_normal().string();
+  }
+};
+
+Status read_environment(TomlTable& table, const std::string& of, const Home& home,
+                        FrameworkConfig& config) {
+  constexpr std::string_view kPath = "PYTHONPATH=";
   ASSAY_CHECK(table.read("environment", config.environment));
-  for (const std::string& entry : config.environment) {
+  for (std::string& entry : config.environment) {
     const std::string name = entry.substr(0, entry.find('='));
     const bool is_name =
         !name.empty() && name.size() < entry.size() && name.find_first_of(" \t") == name.npos;
     if (!is_name) {
       return usage_error(fmt::format("{}: environment takes NAME=VALUE, not {}", of, entry));
     }
+    if (!entry.starts_with(kPath)) continue;
+    std::vector<std::string> folders;
+    for (const std::string& folder : split_at(entry.substr(kPath.size()), ':')) {
+      if (folder.empty()) continue;
+      ASSAY_TRY(folders.emplace_back(), home.code_folder(folder, of + ": PYTHONPATH"));
+    }
+    entry = fmt::format("{}{}", kPath, fmt::join(folders, ":"));
   }
   return {};
 }
 
-Result<FrameworkConfig> read_framework(const std::string& name, TomlTable& table) {
+Result<FrameworkConfig> read_framework(const std::string& name, TomlTable& table,
+                                       const Home& home) {
   FrameworkConfig config;
   config.name = name;
   ASSAY_CHECK(table.read("python", config.python));
-  ASSAY_CHECK(read_environment(table, name, config));
+  ASSAY_CHECK(read_environment(table, name, home, config));
   ASSAY_CHECK(read_modules(table, config));
   return config;
 }
 
 // Reads one table of [lanes]. It refers to the frameworks that were read before.
-Result<LaneConfig> read_lane(const std::string& name, TomlTable& table, const Settings& settings) {
+Result<LaneConfig> read_lane(const std::string& name, TomlTable& table, const Settings& settings,
+                             const Home& home) {
   LaneConfig lane;
   lane.label = name;
   std::string framework = name;
@@ -199,7 +148,7 @@ Result<LaneConfig> read_lane(const std::string& name, TomlTable& table, const Se
   std::string python;
   ASSAY_CHECK(table.read("python", python));
   lane.framework = settings.framework(framework, python);
-  ASSAY_CHECK(read_environment(table, name, lane.framework));
+  ASSAY_CHECK(read_environment(table, name, home, lane.framework));
   ASSAY_CHECK(read_modules(table, lane.framework));
   ASSAY_CHECK(table.read("device", lane.device));
   lane.device = as_device(lane.device);
@@ -264,27 +213,38 @@ Result<std::chrono::seconds> seconds_to_keep(double seconds, const std::string& 
 Result<Settings> load_settings(const std::string& path) {
   Settings settings;
   const std::string file = path.empty() ? kDefaultFile : path;
-  auto text = path.empty() ? read_default_file() : read_file(file);
-  if (!text) return usage_error(text.error().message);
-  if (text->empty() && path.empty()) return settings;
-  std::error_code ignored;
-  settings.file = std::filesystem::absolute(file, ignored).string();
-  ASSAY_TRY(TomlTable root, TomlTable::parse(*text, file, kVersion));
+  std::string text;
+  if (path.empty()) {
+    auto found = read_trusted(kDefaultFile);
+    if (!found) return usage_error(found.error().message);
+    if (found->path.empty()) return settings;
+    settings.file = found->path.string();
+    text = std::move(found->text);
+  } else {
+    auto read = read_file(file);
+    if (!read) return usage_error(read.error().message);
+    std::error_code ignored;
+    settings.file = std::filesystem::absolute(file, ignored).string();
+    text = std::move(*read);
+  }
+  ASSAY_TRY(TomlTable root, TomlTable::parse(text, file, kVersion));
   double keep = 0;
   ASSAY_CHECK(root.read("keep_frameworks", keep));
   ASSAY_TRY(settings.keep_frameworks, seconds_to_keep(keep, file + ": keep_frameworks"));
   ASSAY_CHECK(root.read("apis", settings.apis));
-  const std::filesystem::path home = std::filesystem::path(settings.file).parent_path();
-  for (std::string& folder : settings.apis) folder = (home / folder).string();
+  const Home home{std::filesystem::path(settings.file).parent_path(), path.empty()};
+  for (std::string& folder : settings.apis) {
+    ASSAY_TRY(folder, home.code_folder(folder, file + ": apis"));
+  }
   const auto read = [&](const std::string& name, TomlTable& table) -> Status {
-    ASSAY_TRY(FrameworkConfig config, read_framework(name, table));
+    ASSAY_TRY(FrameworkConfig config, read_framework(name, table, home));
     ASSAY_CHECK(check_framework(file, "frameworks." + name, config));
     settings.frameworks.emplace(name, std::move(config));
     return {};
   };
   ASSAY_CHECK(root.read_tables("frameworks", read));
   const auto take_lane = [&](const std::string& name, TomlTable& table) -> Status {
-    ASSAY_TRY(LaneConfig lane, read_lane(name, table, settings));
+    ASSAY_TRY(LaneConfig lane, read_lane(name, table, settings, home));
     ASSAY_CHECK(check_framework(file, "lanes." + name, lane.framework));
     settings.lanes.emplace(name, std::move(lane));
     return {};

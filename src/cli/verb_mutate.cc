@@ -70,8 +70,7 @@ Status choose_faults(const MutateOptions& options, wire::CaseSettingsT& settings
 Status choose_cases(const MutateOptions& options, RunConfig& config) {
   ASSAY_TRY(const std::vector<std::string> chosen,
             choose_cases_of_apis(config.sources.patterns, config.settings.seed, options.cases));
-  std::error_code error;
-  std::filesystem::create_directories(config.folder, error);
+  ASSAY_CHECK(make_folder(config.folder));
   const std::filesystem::path file = config.folder / "cases.txt";
   ASSAY_TRY(AtomicFile out, AtomicFile::create(file));
   for (const std::string& text : chosen) ASSAY_CHECK(out.write(text + "\n"));

@@ -143,8 +143,7 @@ Result<Outcomes> Runs::run(RunConfig config, const std::string& name,
   if (cases.empty() || interrupted_) return found;
   config.folder = base_.folder / name;
   const FreshFolder folder(config.folder);
-  std::error_code error;
-  std::filesystem::create_directories(config.folder, error);
+  ASSAY_CHECK(make_folder(config.folder));
   const std::filesystem::path file = config.folder / "cases.txt";
   ASSAY_TRY(AtomicFile out, AtomicFile::create(file));
   for (const std::string& text : cases) ASSAY_CHECK(out.write(text + "\n"));

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <optional>
 
+#include "base/atomic_file.h"
 #include "device/compute_sanitizer.h"
 #include "device/mps.h"
 #include "engine/lane_plan.h"
@@ -49,17 +50,14 @@ Status refuse_foreign_logs(const std::filesystem::path& folder) {
   return {};
 }
 
-Status make_folder(const std::filesystem::path& folder) {
+Status make_run_folder(const std::filesystem::path& folder) {
   ASSAY_CHECK(refuse_foreign_logs(folder));
   std::error_code error;
-  std::filesystem::create_directories(folder / "lanes", error);
-  if (!error && std::filesystem::is_symlink(folder / "lanes", error)) {
+  if (std::filesystem::is_symlink(folder / "lanes", error)) {
     return usage_error((folder / "lanes").string() + " is a link; choose another --log_dir");
   }
-  if (error) {
-    return usage_error(fmt::format("cannot write to {}: {}; choose another --log_dir",
-                                   folder.string(), error.message()));
-  }
+  const Status made = make_folder(folder / "lanes");
+  if (!made) return usage_error(made.error().message + "; choose another --log_dir");
   return {};
 }
 
@@ -413,7 +411,7 @@ Result<PlanSummary> plan_run(const RunConfig& config) {
 }
 
 Result<RunSummary> run_engine(const RunConfig& config, const RunObserver& observer) {
-  ASSAY_CHECK(make_folder(config.folder));
+  ASSAY_CHECK(make_run_folder(config.folder));
   ASSAY_TRY(const std::unique_ptr<Store> opened,
             open_store(store_of(config), joins(config) ? StoreMode::existing : StoreMode::create));
   Store& store = *opened;
@@ -470,7 +468,7 @@ Result<RunSummary> run_engine(const RunConfig& config, const RunObserver& observ
 
 Result<RunEnding> run_claims(const RunConfig& config, RunClaims& claims,
                              const RunObserver& observer) {
-  ASSAY_CHECK(make_folder(config.folder));
+  ASSAY_CHECK(make_run_folder(config.folder));
   ASSAY_TRY(Policies policies, load_policies(config.settings));
   ASSAY_TRY(Lanes lanes, start_lanes(config, observer));
   ASSAY_CHECK(wait_for_lanes(config, lanes, observer));

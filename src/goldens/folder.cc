@@ -109,8 +109,7 @@ Result<SealedGoldens> seal_goldens(const std::filesystem::path& folder,
 }
 
 Status GoldenFolder::fetch(const std::string& url, const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
+  ASSAY_CHECK(make_folder(folder));
   ASSAY_CHECK(fetch_file(url, kIndex, folder));
   return fetch_file(url, kHeader, folder);
 }

@@ -140,11 +140,7 @@ Result<Repro> write_repro(const Properties& properties, const FoundCase& found,
   if (const auto status = parse_case(found.text, parsed); !status) {
     return fail("a stored case does not parse: " + status.error().message);
   }
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    return usage_error(fmt::format("cannot make {}: {}", folder.string(), error.message()));
-  }
+  ASSAY_CHECK(make_folder(folder));
   Repro repro;
   repro.script = folder / "repro.py";
   // The inputs of the value regime in which the fault was seen.

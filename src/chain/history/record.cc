@@ -163,9 +163,8 @@ Result<Golden> measured(results::ChainStore& store, const RecordOptions& options
 }
 
 Result<Golden> add_to(const fs::path& folder, Golden run) {
+  ASSAY_CHECK(make_folder(folder));
   std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) return fail(fmt::format("cannot create {}: {}", folder.string(), error.message()));
   ASSAY_TRY(const Fd lock, open_output((folder / ".assay-lock").string(), O_RDWR));
   if (::flock(lock.get(), LOCK_EX) != 0) return errno_error("cannot lock " + folder.string());
   const fs::path path = folder / file_name_of(run);

@@ -51,11 +51,9 @@ Ledger::Ledger(const plan::Plan& plan, const RunOptions& options, results::Chain
 Result<Ledger> Ledger::open(const plan::Plan& plan, const RunOptions& options) {
   const fs::path path = options.store_path.empty() ? fs::path(plan.folder) / "chain.db"
                                                    : fs::path(options.store_path);
-  std::error_code error;
   const std::string& shared = options.results.empty() ? plan.folder : options.results;
   for (const std::string& folder : {plan.folder, shared}) {
-    fs::create_directories(folder, error);
-    if (error) return fail(fmt::format("cannot create {}: {}", folder, error.message()));
+    ASSAY_CHECK(make_folder(folder));
   }
   ASSAY_TRY(Fd lock, lock_folder(shared, options.rank_suffix));
   ASSAY_TRY(results::ChainStore store, results::ChainStore::open(path, OpenMode::create));
