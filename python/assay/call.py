@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from assay import redraw
+from assay import seed_check
+from assay.draw_distribution import Distribution
 from assay.execution import Execution
 from assay.frameworks import Framework, missing
 from assay.ignored import ignored_by
 from assay.in_place import InPlace
 from assay.inputs import GIANT, LARGE_INPUT, CaseInputs, Context, refers
-from assay.laws import Law
 from assay.layers import LAYER
 from assay.names import callable_name, public_name
 from assay.operators import ROOT as OPERATORS
@@ -218,8 +218,8 @@ class Call:
             for position, (path, value) in enumerate(self.variant.results(leaves, gradients=False))
         ]
         self._note_overwritten()
-        if redraw.wanted(entry, self.job):
-            self.outputs += self._redrawn(results, lambda: self._forward(function, args, kwargs))
+        if seed_check.wanted(entry, self.job):
+            self.outputs += self._seed_check(results, lambda: self._forward(function, args, kwargs))
         self._enter("backward", stage="build")
         gradients = self.variant.results(self._backward(leaves), gradients=True)
         self._enter("backward", stage="copy")
@@ -254,12 +254,12 @@ class Call:
             results = {"result": results, "in the memory format": laid_out}
         return entry.shown(results, self._given(args, kwargs)) if entry.shown else results
 
-    def _redrawn(self, results: Any, draw: Callable[[], Any]) -> list[Leaf]:
-        """Whether the draws follow the seed (assay.redraw)."""
+    def _seed_check(self, results: Any, draw: Callable[[], Any]) -> list[Leaf]:
+        """Whether the draws follow the seed (assay.seed_check)."""
         if self.refers:
-            leaves = redraw.stated(results, bool(self.inputs.named.get("seed")))
+            leaves = seed_check.stated(results, bool(self.inputs.named.get("seed")))
         else:
-            leaves = redraw.found(self.framework, self.job, results, draw)
+            leaves = seed_check.found(self.framework, self.job, results, draw)
         return [self.hand_over.leaf(path, value, "value") for path, value in leaves]
 
     def _bound_memory(self) -> None:
@@ -341,30 +341,30 @@ class Call:
         if not self.inputs.wanted:
             return []
         framework = self.framework
-        outputs, upstream, laws, others = self._through(leaves)
+        outputs, upstream, distributions, others = self._through(leaves)
         if not outputs:
             return []
         wanted = [tensor for _, tensor in self.inputs.wanted]
         self._enter("backward")
         found = framework.gradients(outputs, wanted, upstream)
-        if laws:
+        if distributions:
             ends = self._of_others(others, wanted)
-            found = [drawn_gradient(laws[0], *pair) for pair in zip(found, ends, strict=True)]
+            found = [drawn_gradient(distributions[0], *pair) for pair in zip(found, ends, strict=True)]
         return [(name, value) for (name, _), value in zip(self.inputs.wanted, found, strict=True)]
 
     def _through(
         self, leaves: list[tuple[str, Any]]
-    ) -> tuple[list[Any], list[Any], list[Law], list[tuple[Any, Any]]]:
+    ) -> tuple[list[Any], list[Any], list[Distribution], list[tuple[Any, Any]]]:
         """The differentiable outputs, their upstream gradients, the distributions among them, and pairs of
         the values that replace dropped ones and their upstream gradients."""
         framework = self.framework
-        outputs, upstream, laws, others = [], [], [], []
+        outputs, upstream, distributions, others = [], [], [], []
         for position, (_, value) in enumerate(leaves):
-            law = None
-            if isinstance(value, Law) and value.kind in ("kept", "either"):
-                law = value
-                laws.append(law)
-                value = law.parameters[0]
+            distribution = None
+            if isinstance(value, Distribution) and value.kind in ("kept", "either"):
+                distribution = value
+                distributions.append(distribution)
+                value = distribution.parameters[0]
             if not isinstance(value, framework.tensor_type) or not framework.differentiable(value):
                 continue
             dtype = framework.tensor_dtype(value)
@@ -373,12 +373,12 @@ class Call:
             gradient = self._upstream(position, framework.shape(value), dtype)
             outputs.append(value)
             upstream.append(gradient)
-            if law is None:
+            if distribution is None:
                 continue
-            for other in law.parameters[1:-2]:
+            for other in distribution.parameters[1:-2]:
                 if isinstance(other, framework.tensor_type) and framework.differentiable(other):
                     others.append((other, gradient))
-        return outputs, upstream, laws, others
+        return outputs, upstream, distributions, others
 
     def _upstream(self, position: int, shape: Any, dtype: str) -> Any:
         """The upstream gradient of the output at this position."""
@@ -413,14 +413,14 @@ class Call:
         return self.framework.gradients(list(values), wanted, list(upstream))
 
 
-def drawn_gradient(law: Law, kept: Any, other: Any) -> Law | None:
+def drawn_gradient(distribution: Distribution, kept: Any, other: Any) -> Distribution | None:
     """The gradient through an output with the distribution `kept` or `either`. It is drawn from the gradient
     of the kept values and that of the values that replace dropped ones. None if there is no gradient."""
-    share, groups = law.parameters[-2:]
+    share, groups = distribution.parameters[-2:]
     some = other if kept is None else kept
     if some is None:
         return None
     if other is None:
-        return Law("kept", (kept, share, groups), tuple(some.shape), some.dtype)
+        return Distribution("kept", (kept, share, groups), tuple(some.shape), some.dtype)
     first = 0.0 if kept is None else kept
-    return Law("either", (first, other, share, groups), tuple(some.shape), some.dtype)
+    return Distribution("either", (first, other, share, groups), tuple(some.shape), some.dtype)

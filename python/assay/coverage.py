@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from assay.accommodated import write
+from assay.known_deviation_page import write
 from assay.operators import ROOT
 from assay.registry import load_all
 

@@ -8,7 +8,7 @@ temperature.
 
 from typing import Any
 
-from assay import laws
+from assay import draw_distribution
 from assay.reference import torch
 from assay.residuals import array_of, shape_of
 
@@ -62,7 +62,9 @@ def promised(x: Any, temperature: float, hard: bool, axis: int) -> Any:
         return found
     rows = x.movedim(axis, -1)
     of_rows = tuple(rows.shape[:-1])
-    found["largest"] = laws.categorical_draw(torch.softmax(rows, -1), (*of_rows, 1), torch.int64, True)
+    found["largest"] = draw_distribution.categorical_draw(
+        torch.softmax(rows, -1), (*of_rows, 1), torch.int64, True
+    )
     if hard:
         one_hot = torch.zeros(rows.shape, dtype=torch.float64)
         one_hot[..., -1] = 1
@@ -70,4 +72,6 @@ def promised(x: Any, temperature: float, hard: bool, axis: int) -> Any:
     found["sums"] = torch.ones(*of_rows, 1)
     if not soft(temperature, str(x.dtype), rows.shape[-1]):
         return found
-    return found | {"draws": laws.uniform_draw(0.0, 1.0, (*of_rows, rows.shape[-1] // 2), torch.float64)}
+    return found | {
+        "draws": draw_distribution.uniform_draw(0.0, 1.0, (*of_rows, rows.shape[-1] // 2), torch.float64)
+    }

@@ -3,18 +3,18 @@
 from collections.abc import Callable
 from typing import Any
 
+from assay.draw_distribution import Distribution
 from assay.frameworks import Dense, Framework
-from assay.laws import Law
 from assay.results import Numbers
 from assay.wire import (
     BOOLEAN,
     CODES,
     COMPLEX_NUMBER,
+    DISTRIBUTION,
     DTYPE,
     EQUALITY_CODES,
     FLOAT,
     INTEGER,
-    LAW,
     NONE,
     OPAQUE,
     TENSOR,
@@ -62,8 +62,8 @@ class HandOver:
                 offset = self.native.hand_over(pointer, count, code, on_device)
             bar = terms(count) if terms is not None else (1.0, 0.0, 0.0)
             return Leaf(path, TENSOR, code, tuple(shape), offset, None, equal, (), lent, *bar)
-        if isinstance(value, Law):
-            return self._law_leaf(path, value)
+        if isinstance(value, Distribution):
+            return self._distribution_leaf(path, value)
         if isinstance(value, Numbers):
             code, count = CODES[value.dtype], count_of(value.shape)
             offset = self.native.hand_over(value.values.buffer_info()[0], count, code)
@@ -95,9 +95,9 @@ class HandOver:
             return Leaf(path, TENSOR, code, tuple(array.shape), offset, None, equality)
         return Leaf(path, OPAQUE, value=type(value).__name__)
 
-    def _law_leaf(self, path: str, law: Law) -> Leaf:
+    def _distribution_leaf(self, path: str, distribution: Distribution) -> Leaf:
         parameters = []
-        for parameter in law.parameters:
+        for parameter in distribution.parameters:
             if isinstance(parameter, self.framework.tensor_type):
                 dense = self.framework.dense(parameter)
                 code = CODES[dense.dtype]
@@ -105,8 +105,10 @@ class HandOver:
                 parameters.append((code, offset, dense.count))
             else:
                 if isinstance(parameter, complex):
-                    raise Stop(UNSUPPORTED, f"the law {law.kind} has no complex parameters")
+                    raise Stop(UNSUPPORTED, f"the distribution {distribution.kind} has no complex parameters")
                 parameters.append(float(parameter))
-        name = self.framework.dtype_name(law.dtype) or refuse(f"a law of dtype {law.dtype}")
-        shape = tuple(int(extent) for extent in law.shape)
-        return Leaf(path, LAW, CODES[name], shape, 0, law.kind, 0, tuple(parameters))
+        name = self.framework.dtype_name(distribution.dtype) or refuse(
+            f"a distribution of dtype {distribution.dtype}"
+        )
+        shape = tuple(int(extent) for extent in distribution.shape)
+        return Leaf(path, DISTRIBUTION, CODES[name], shape, 0, distribution.kind, 0, tuple(parameters))

@@ -34,7 +34,7 @@ _INERT_BY_REASON = {
         "fused_attention.max_enc_len_this_time fused_attention.max_seqlen_q fused_attention.max_seqlen_k "
         "fused_attention.varlen_padded moe.using_ue8m0_scale moe.expert_num_global_tensor "
         "fused_attention.max_dec_len_this_time fused_attention.seq_len "
-        "more.edge_weight methods.ps shape.target_shape"
+        "graph.edge_weight methods.ps shape.target_shape"
     ),
     "rotation angles are 0": "fused_attention.rotary_tensor fused_attention.rope_emb "
     "fused_attention.rope_theta fused_attention.use_neox_style fused_attention.use_neox_rotary_style "

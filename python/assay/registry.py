@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from assay import own_tables, reference
-from assay.accommodations import Accommodation
+from assay.known_deviation import KnownDeviation
 from assay.layers import LAYER, Made
 from assay.rules import AnyRule
 from assay.sparse import is_layout
@@ -78,7 +78,7 @@ class Api:
     regimes: Mapping[str, Mapping[str, AnyRule]] = field(default_factory=dict)
     updates: tuple[str, ...] | Callable[..., tuple[str, ...]] = ()
     traits: Mapping[str, Any] = field(default_factory=dict)
-    accommodates: tuple[Accommodation, ...] = ()
+    known_deviations: tuple[KnownDeviation, ...] = ()
     ignores: Mapping[str, str] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)  # other names by which rules ask for arguments
     cost: str = ""  # one of COSTS
@@ -126,7 +126,7 @@ class Registry(dict[str, Api]):
                 entry,
                 rules={**theirs, **entry.rules},
                 equal=entry.equal or other.equal,
-                accommodates=entry.accommodates or other.accommodates,
+                known_deviations=entry.known_deviations or other.known_deviations,
             )
         self._likenesses.clear()
         for name, reasons in self._ignored:
@@ -158,7 +158,7 @@ class Registry(dict[str, Api]):
         reference changes them too, and their values after the call are compared. Or a function of the call's
         arguments that returns them.
         traits: fields of regimes.Traits in which the API differs from its family.
-        accommodates: known deviations (assay.accommodations).
+        known_deviation: one known deviation, or several (assay.known_deviation).
         ignores: by parameter that the reference does not read, the reason (assay.ignored). A case with
         another value than the default is unsupported.
         rules: value rules of parameters whose names are options.
@@ -219,13 +219,13 @@ class Registry(dict[str, Api]):
         layouts: Mapping[str, Any] | None = None,
         rules: Mapping[str, AnyRule] | None = None,
         updates: tuple[str, ...] | Callable[..., tuple[str, ...]] = (),
-        accommodates: Accommodation | tuple[Accommodation, ...] = (),
+        known_deviation: KnownDeviation | tuple[KnownDeviation, ...] = (),
         signature: str = "",
         **more: Any,
     ) -> None:
         function = _naming(function, signature) if signature else function
         equal = (equal,) if isinstance(equal, str) else equal
-        accommodates = (accommodates,) if isinstance(accommodates, Accommodation) else accommodates
+        deviations = (known_deviation,) if isinstance(known_deviation, KnownDeviation) else known_deviation
         parameters = tuple(inspect.signature(function).parameters)
         options = {key: value for key, value in more.items() if key in _OPTIONS and value is not None}
         rules = {key: value for key, value in more.items() if key not in _OPTIONS} | dict(rules or {})
@@ -247,7 +247,7 @@ class Registry(dict[str, Api]):
             changed = changes or (parameters[0] if changes_input(name) else "")
             self[name] = Api(
                 name, function, parameters, rules, equal=equal, changes=changed, layouts=layouts or {},
-                family=family, updates=updates, accommodates=accommodates, **options,
+                family=family, updates=updates, known_deviations=deviations, **options,
             )  # fmt: skip
 
 

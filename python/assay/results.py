@@ -5,7 +5,7 @@ from collections.abc import Callable
 from itertools import chain
 from typing import Any, NamedTuple
 
-from assay.laws import Law
+from assay.draw_distribution import Distribution
 from assay.sparse import Sparse
 
 SEQUENCE = (list, tuple)
@@ -34,7 +34,7 @@ def flatten(
         if parts is None:
             return [(path, value)]
         return flatten(parts, path, tensor_type, sparse_parts)
-    if isinstance(value, Law):  # a tuple too
+    if isinstance(value, Distribution):  # a tuple too
         return [(path, value)]
     if isinstance(value, Sparse):
         return flatten(value.parts(), path, tensor_type, sparse_parts)

@@ -174,9 +174,10 @@ def evaluated(of: Call, variant: Widened, function: Any) -> Call:
 
 
 def shared_fault(of: Call, truth: Widened) -> str:
-    """What PyTorch's own float64 says where the reference is another formula (assay.torch_cases.second)."""
+    """What PyTorch's own float64 says where the reference is another formula
+    (assay.torch_cases.independent_formulas)."""
     call = None if of.entry is None else of.entry.call
-    if getattr(call, "second", None) is None:
+    if getattr(call, "formula", None) is None:
         return ""
     own = Widened(of)
     try:

@@ -9,9 +9,9 @@ import pytest
 from assay import lane, truth, wire
 from assay.bugs import note_bug
 from assay.call import drawn_gradient
+from assay.draw_distribution import either, kept
 from assay.frameworks import look_up
 from assay.lane import describe_error
-from assay.laws import either, kept
 from assay.names import callable_name, public_name
 from assay.registry import DUNDERS
 from assay.wire import Stop
@@ -24,11 +24,16 @@ class Tensor:
 
 def test_gradients_of_drawn_outputs_are_drawn():
     gradient, other = Tensor((4,), "float16"), Tensor((4,), "float16")
-    for law in (kept(Tensor((2, 3)), 0.5, 6), either(Tensor((2, 3)), 1.0, 0.5, 6)):
-        assert drawn_gradient(law, gradient, None) == ("kept", (gradient, 0.5, 6), (4,), "float16")
-        assert drawn_gradient(law, None, None) is None
-    assert drawn_gradient(law, gradient, other) == ("either", (gradient, other, 0.5, 6), (4,), "float16")
-    assert drawn_gradient(law, None, other) == ("either", (0.0, other, 0.5, 6), (4,), "float16")
+    for distribution in (kept(Tensor((2, 3)), 0.5, 6), either(Tensor((2, 3)), 1.0, 0.5, 6)):
+        assert drawn_gradient(distribution, gradient, None) == ("kept", (gradient, 0.5, 6), (4,), "float16")
+        assert drawn_gradient(distribution, None, None) is None
+    assert drawn_gradient(distribution, gradient, other) == (
+        "either",
+        (gradient, other, 0.5, 6),
+        (4,),
+        "float16",
+    )
+    assert drawn_gradient(distribution, None, other) == ("either", (0.0, other, 0.5, 6), (4,), "float16")
 
 
 def test_errors_are_told_in_one_text():

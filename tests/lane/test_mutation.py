@@ -148,7 +148,7 @@ def test_a_mutant_is_killed_where_one_kind_of_values_shows_it():
     assert {fate(name) for name in FATES} == set(FATES)
 
 
-def test_a_law_or_a_shape_is_told_apart():
+def test_a_distribution_or_a_shape_is_told_apart():
     trials = [{"fate": "survived", "values": "usual", "weak": True}, {"fate": "unjudged", "values": "wide"}]
     assert one_of("paddle.randn()", "sign", trials).weak
     assert not one_of("paddle.abs()", "sign", trials[1:]).weak

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from assay.laws import kept
+from assay.draw_distribution import kept
 from assay.results import LONG, flatten, packed
 
 
@@ -35,9 +35,9 @@ def test_an_empty_sequence_is_not_nothing():
     assert paths(()) != paths(None)
 
 
-def test_a_law_is_a_leaf():
-    law = kept(Tensor((2, 3)), 0.5, 6)
-    assert paths([law]) == [("[0]", law)]
+def test_a_distribution_is_a_leaf():
+    distribution = kept(Tensor((2, 3)), 0.5, 6)
+    assert paths([distribution]) == [("[0]", distribution)]
 
 
 @pytest.mark.parametrize(

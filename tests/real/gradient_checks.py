@@ -12,7 +12,7 @@ import torch
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 
 from assay import rules, wire  # noqa: E402
-from assay.laws import Law  # noqa: E402
+from assay.draw_distribution import Distribution  # noqa: E402
 from assay.regimes import fill_of  # noqa: E402
 from assay.registry import changes_input, load_all  # noqa: E402
 from assay.results import flatten  # noqa: E402
@@ -75,7 +75,9 @@ def deviation(entry):
         return entry.call(*tensors)
 
     found = evaluate(free)
-    if any(isinstance(part, Law) for part in (found if isinstance(found, tuple | list) else [found])):
+    if any(
+        isinstance(part, Distribution) for part in (found if isinstance(found, tuple | list) else [found])
+    ):
         return None
     outputs = outputs_of(found)
     wanted = [tensor for tensor in free if tensor.requires_grad]

@@ -229,7 +229,7 @@ def test_a_wrong_function_is_found(api, tmp_path):
 
 
 def test_formulas_of_second_opinions_agree_with_pytorch():
-    passes_in_torch(ROOT / "tests" / "real" / "second_opinion_checks.py")
+    passes_in_torch(ROOT / "tests" / "real" / "independent_formula_checks.py")
 
 
 SHARED = """

@@ -1,8 +1,8 @@
 """Activations of paddle.nn.functional."""
 
-from assay import gumbel, laws
-from assay.accommodations import avoids, follows
+from assay import draw_distribution, gumbel
 from assay.arguments import as_dtype, as_int
+from assay.known_deviation import avoids, follows
 from assay.reference import on_cpu, torch
 from assay.registry import api, same
 from assay.rules import distinct, integers, uniform
@@ -110,7 +110,7 @@ def gelu(x, approximate=False, name=None):
 
 @api(
     *spread("leaky_relu", FUNCTIONAL, FUNCTIONAL_IN_PLACE),
-    accommodates=follows("the gradient at 0 is 1; PyTorch uses the negative slope"),
+    known_deviation=follows("the gradient at 0 is 1; PyTorch uses the negative slope"),
     traits=PLAIN,
 )
 def leaky_relu(x, negative_slope=0.01, name=None):
@@ -180,7 +180,7 @@ same(
     "paddle.nn.functional.hardshrink",
     home="torch.nn.functional",
     x=lambda threshold=0.5: integers(-4, 5) if threshold % 1 else WIDE,
-    accommodates=avoids(
+    known_deviation=avoids(
         "inputs never equal the threshold; Paddle lets the threshold pass",
         "paddle-hardshrink-threshold",
     ),
@@ -213,7 +213,7 @@ def swiglu(x, y=None, name=None):
 def rrelu(x, lower=0.125, upper=0.3333333333333333, training=True, name=None):
     if not training or upper - lower < 1e-6:
         return torch.nn.functional.leaky_relu(x, (lower + upper) / 2)
-    return laws.uniform_draw(x * upper, x * lower, x.shape, x.dtype)
+    return draw_distribution.uniform_draw(x * upper, x * lower, x.shape, x.dtype)
 
 
 def _drawn(found, given):

@@ -2,7 +2,7 @@
 
 import math
 
-from assay import laws
+from assay import draw_distribution
 from assay.apis.loss import functional
 from assay.apis.windows import channels_back, channels_second, each, of_nothing
 from assay.arguments import as_ints
@@ -91,8 +91,8 @@ def fractional_max_pool(x, output_size, kernel_size=None, random_u=None, return_
     spatial = x.shape[2:]
     sizes = output_sizes(output_size, spatial)
     if random_u is None:
-        result = laws.anything((*x.shape[:2], *sizes), x.dtype)
-        return (result, laws.anything(result.shape, torch.int32)) if return_mask else result
+        result = draw_distribution.anything((*x.shape[:2], *sizes), x.dtype)
+        return (result, draw_distribution.anything(result.shape, torch.int32)) if return_mask else result
     if not 0 < random_u < 1:
         raise ValueError("random_u must be between 0 and 1")
     if not x.numel():

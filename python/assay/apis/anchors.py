@@ -2,7 +2,7 @@
 
 from math import sqrt
 
-from assay.accommodations import avoids
+from assay.known_deviation import avoids
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import Literal, boxes, integers, positive, uniform
@@ -132,7 +132,9 @@ def _apart(x, this):
     gt_box=_apart,
     gt_label=integers(0, lambda class_num: class_num),
     gt_score=positive(),
-    accommodates=avoids("no two ground-truth boxes share a cell; the gradient would count only the last one"),
+    known_deviation=avoids(
+        "no two ground-truth boxes share a cell; the gradient would count only the last one"
+    ),
 )
 def yolo_loss(
     x, gt_box, gt_label, anchors, anchor_mask, class_num, ignore_thresh, downsample_ratio, gt_score=None,

@@ -4,7 +4,7 @@ import math
 from functools import reduce
 
 from assay import orders
-from assay.accommodations import avoids, follows
+from assay.known_deviation import avoids, follows
 from assay.orders import np
 from assay.reference import on_host, torch
 from assay.regimes import FEW_TERMS, POSITIVE
@@ -263,7 +263,7 @@ def add_n(inputs, name=None):
 @api(
     *spread("scale", *PUBLIC, *METHOD_IN_PLACE),
     scale=uniform(0.5, 2),
-    accommodates=follows(
+    known_deviation=follows(
         "for integers, the factor and the bias are truncated to integers first",
         "paddle-scale-whole-numbers",
     ),
@@ -353,7 +353,7 @@ same(
     "x, y, name=None",
     *spread("gcd", *PUBLIC, *IN_PLACE),
     regimes={"wide": {"x": ABOVE_ZERO, "y": ABOVE_ZERO}},
-    accommodates=avoids(
+    known_deviation=avoids(
         "wide inputs are positive; with the smallest integer the call never returns",
         "paddle-gcd-hang",
     ),
@@ -374,7 +374,7 @@ def _incomplete_gamma(name):
         y=positive(0.5, 3),
         traits=SERIES,
         signature="x, y, name=None",
-        accommodates=follows("no gradient with respect to the first argument; PyTorch has none either"),
+        known_deviation=follows("no gradient with respect to the first argument; PyTorch has none either"),
     )
     def call(x, y):
         return getattr(torch.special, name)(x.detach(), y)

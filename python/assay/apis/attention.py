@@ -1,6 +1,6 @@
 """Scaled dot-product attention."""
 
-from assay import laws
+from assay import draw_distribution
 from assay.arguments import widened
 from assay.reference import common_shape, torch
 from assay.registry import api
@@ -38,5 +38,5 @@ def scaled_dot_product_attention(
         scores = scores.masked_fill(~attn_mask, -torch.inf) if masked else scores + attn_mask
     result = (torch.softmax(scores, -1) @ v).transpose(1, 2).to(query.dtype)
     if dropout_p and training:
-        return laws.anything(result.shape, result.dtype)
+        return draw_distribution.anything(result.shape, result.dtype)
     return result

@@ -1,9 +1,9 @@
 """Copies of a tensor: another dtype, other values, detached, complex or real."""
 
-from assay.accommodations import follows
 from assay.apis.arithmetic import together
 from assay.apis.shape import OF_MEMORY
 from assay.arguments import as_dtype
+from assay.known_deviation import follows
 from assay.reference import torch
 from assay.registry import api, same
 from assay.rules import integers, positive, uniform
@@ -93,7 +93,7 @@ def astype(self, dtype):
 
 @api(
     "paddle.assign",
-    accommodates=follows(
+    known_deviation=follows(
         "a Python float becomes float64, and a number becomes a tensor of shape [1]",
         "paddle-assign-number",
     ),

@@ -2,12 +2,13 @@
 
 import math
 
-from assay.accommodations import follows
 from assay.apis.loss import NOT_BY_LABEL, functional, reduced
 from assay.arguments import as_dtype, as_int, widened
+from assay.known_deviation import follows
 from assay.reference import torch
 from assay.registry import api
-from assay.rules import Literal, constant, integers, literal, positive, uniform
+from assay.rules import Literal, constant, distinct, integers, literal, positive, uniform
+from assay.shorthand import COUNTS
 
 
 def classes(axis=-1):
@@ -82,7 +83,7 @@ NOT_BY_SOFTMAX = follows("the returned softmax has no gradient")
     "paddle.nn.functional.softmax_with_cross_entropy",
     label=lambda this, logits, axis=-1: integers(0, logits.shape[axis]) if "int" in this.dtype else shares,
     regimes=ignoring("logits"),
-    accommodates=(NOT_BY_LABEL, NOT_BY_SOFTMAX),
+    known_deviation=(NOT_BY_LABEL, NOT_BY_SOFTMAX),
 )
 def softmax_with_cross_entropy(
     logits, label, soft_label=False, ignore_index=-100, numeric_stable_mode=True, return_softmax=False,
@@ -101,7 +102,7 @@ def softmax_with_cross_entropy(
     label=labels,
     weight=positive(),
     regimes=ignoring("input"),
-    accommodates=NOT_BY_LABEL,
+    known_deviation=NOT_BY_LABEL,
 )
 def cross_entropy(
     input, label, weight=None, ignore_index=-100, reduction="mean", soft_label=False, axis=-1,
@@ -148,7 +149,7 @@ def cross_entropy(
             "label": lambda this, input, ignore_index=-100: some_ignored(input.shape[1], ignore_index, this)
         }
     },
-    accommodates=follows("no gradient with respect to the class weights"),
+    known_deviation=follows("no gradient with respect to the class weights"),
     # The weights of all labels are added up, and every gradient is divided by that.
     traits={
         "terms_back": lambda label, weight=None, reduction="mean": (
@@ -188,7 +189,7 @@ def multi_label_margin_loss(input, label, reduction="mean", name=None):
     "paddle.nn.functional.margin_cross_entropy",
     logits=uniform(-0.9, 0.9),
     label=integers(0, lambda logits: logits.shape[-1]),
-    accommodates=NOT_BY_SOFTMAX,
+    known_deviation=NOT_BY_SOFTMAX,
 )
 def margin_cross_entropy(
     logits, label, margin1=1.0, margin2=0.5, margin3=0.0, scale=64.0, group=None, return_softmax=False,
@@ -208,7 +209,7 @@ def margin_cross_entropy(
     "paddle.nn.functional.label_smooth",
     label=uniform(0, 1),
     prior_dist=uniform(0, 1),
-    accommodates=follows("no gradient with respect to `prior_dist`"),
+    known_deviation=follows("no gradient with respect to `prior_dist`"),
 )
 def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
     if not 0 <= epsilon <= 1:
@@ -278,3 +279,14 @@ def class_center_sample(label, num_classes, num_samples, group=None):
     present, remapped = torch.unique(label, return_inverse=True)
     drawn = present.new_zeros(max(0, num_samples - len(present)))
     return remapped.to(label.dtype), torch.cat([present, drawn])
+
+
+@api(
+    "paddle.metric.accuracy",
+    input=lambda this: distinct(0, 1),
+    label=integers(0, lambda input: input.shape[-1]),
+    grad=COUNTS,
+)
+def accuracy(input, label, k=1, correct=None, total=None, name=None):
+    best = torch.topk(input, k, -1).indices
+    return (best == label.reshape(-1, 1)).any(-1).float().mean()

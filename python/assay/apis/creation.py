@@ -1,6 +1,6 @@
 """Tensors from shapes and numbers: constants, ranges, triangle indices, uninitialised memory."""
 
-from assay import laws
+from assay import draw_distribution
 from assay.apis.shape import OF_MEMORY
 from assay.arguments import as_dtype, as_int, as_ints
 from assay.reference import torch
@@ -77,7 +77,7 @@ def _constant(name, made):
 
 _constant("zeros", lambda shape, dtype: _filled(shape, 0, dtype))
 _constant("ones", lambda shape, dtype: _filled(shape, 1, dtype))
-_constant("empty", laws.anything)
+_constant("empty", draw_distribution.anything)
 
 
 same("x, value", "paddle.Tensor.fill_", to="torch.full_like")
@@ -165,3 +165,32 @@ def triu_indices(row, col=None, offset=0, dtype="int64"):
 @api("paddle.complex")
 def complex_(real, imag, name=None, *, out=None):
     return torch.complex(*torch.broadcast_tensors(real, imag))
+
+
+def _made(data, dtype):
+    """A tensor of numbers (float32, int64 or complex64 by default), or a copy of a tensor."""
+    if isinstance(data, torch.Tensor):
+        return data.detach().to(as_dtype(dtype) or data.dtype)
+    if isinstance(data, list | tuple) and data and isinstance(data[0], torch.Tensor):
+        return torch.stack(data).detach().to(as_dtype(dtype) or data[0].dtype)
+    return torch.tensor(data, dtype=as_dtype(dtype))
+
+
+api("paddle.to_tensor", signature="data, dtype=None, place=None, stop_gradient=True")(_made)
+api("paddle.as_tensor", signature="data, dtype=None, device=None, requires_grad=False, pin_memory=False")(
+    _made
+)
+
+
+@api("paddle.asarray")
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+    return _made(obj, dtype)
+
+
+@api("paddle.range")
+def numbers(start=0, end=None, step=1, dtype=None, *, out=None, device=None, requires_grad=False, name=None):
+    """floor((end - start) / step) + 1 elements, including the last."""
+    start, end = (0, start) if end is None else (start, end)
+    dtype = as_dtype(dtype) or torch.float32
+    count = int((end - start) / step // 1) + 1
+    return (start + step * torch.arange(count, dtype=torch.float64)).to(dtype)

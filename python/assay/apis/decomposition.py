@@ -4,8 +4,8 @@ from functools import partial
 from operator import mul
 
 from assay import residuals
-from assay.accommodations import follows
-from assay.laws import anything
+from assay.draw_distribution import anything
+from assay.known_deviation import follows
 from assay.reference import on_cpu, on_host, torch
 from assay.registry import api, same
 from assay.rules import Literal, constant, positive, positive_definite, symmetric
@@ -419,7 +419,7 @@ def in_int64(rank):
     x=invertible,
     grad=NO_BACKWARD,
     shown=lambda found, given: (*found[:2], in_int64(found[2]), found[3]),
-    accommodates=follows("the dtype of the rank, which depends on the device, is not compared"),
+    known_deviation=follows("the dtype of the rank, which depends on the device, is not compared"),
 )
 def lstsq(x, y, rcond=None, driver=None, name=None):
     """PyTorch returns no residuals for underdetermined systems."""

@@ -3,8 +3,8 @@
 from array import array
 from math import isqrt
 
-from assay.accommodations import follows
 from assay.apis.regions import lengths, whole_boxes
+from assay.known_deviation import follows
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import Literal, boxes, distinct, integers, positive
@@ -124,7 +124,7 @@ def _image(anchors, this):
     anchors=_groups,
     variances=positive(0.005, 0.02),
     grad=COUNTS,
-    accommodates=follows(
+    known_deviation=follows(
         "boxes smaller than one pixel are removed, however small `min_size` is",
         "paddle-generate-proposals-min-size",
     ),
@@ -231,7 +231,7 @@ def off_thresholds(this):
     bboxes=lambda this: whole_boxes(64, 64, this),
     scores=off_thresholds,
     grad=COUNTS,
-    accommodates=follows("returns (out, rois_num, index)", "paddle-matrix-nms-order"),
+    known_deviation=follows("returns (out, rois_num, index)", "paddle-matrix-nms-order"),
 )
 def matrix_nms(
     bboxes, scores, score_threshold, post_threshold, nms_top_k, keep_top_k, use_gaussian=False,

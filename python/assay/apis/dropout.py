@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import prod
 
-from assay import laws
+from assay import draw_distribution
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import uniform
@@ -23,7 +23,7 @@ def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_
     if keep in (0, 1):
         return x * keep
     groups = 0 if axis is None else together(x, axis if isinstance(axis, Sequence) else [axis])
-    return laws.kept(x / keep if upscale else x, keep, groups)
+    return draw_distribution.kept(x / keep if upscale else x, keep, groups)
 
 
 def together(x, axes):
@@ -75,4 +75,16 @@ def alpha(x, p, training, groups=0):
         return x * 0
     scale = ((1 - p) * (1 + p * _FALLEN**2)) ** -0.5
     shift = -scale * _FALLEN * p
-    return laws.either(scale * x + shift, scale * _FALLEN + shift, 1 - p, groups)
+    return draw_distribution.either(scale * x + shift, scale * _FALLEN + shift, 1 - p, groups)
+
+
+@api("paddle.nn.functional.dropout1d")
+def dropout1d(input, p=0.5, training=True, inplace=False):
+    """Whole channels are dropped."""
+    if not 0 <= p <= 1 or input.ndim not in (2, 3):
+        raise ValueError(f"p={p} is invalid for {input.ndim} dimensions")
+    if not training or p == 0:
+        return input
+    if p == 1:
+        return input * 0
+    return draw_distribution.kept(input / (1 - p), 1 - p, together(input, range(input.ndim - 1)))

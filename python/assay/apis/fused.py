@@ -1,10 +1,10 @@
 """Fused layers of paddle.incubate: products with bias and activation, norms, feed-forward blocks."""
 
-from assay import laws
-from assay.accommodations import follows
+from assay import draw_distribution
 from assay.apis.activation import peaked, swiglu
 from assay.apis.dropout import dropout
 from assay.arguments import widened
+from assay.known_deviation import follows
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import constant, integers, uniform
@@ -30,7 +30,7 @@ def absent():
 def quantized(values):
     """Rounded products as int8. Half precision decides between neighbours by its last bit, and no comparison
     accepts "off by one", so only shape and dtype are compared."""
-    return laws.anything(values.shape, torch.int8)
+    return draw_distribution.anything(values.shape, torch.int8)
 
 
 def _normalised(x, weight, bias, epsilon):
@@ -90,7 +90,7 @@ def fused_bias_act(
 
 @api(
     "paddle.incubate.nn.functional.fused_rms_norm",
-    accommodates=follows("`bias` is ignored when there is no residual", "paddle-fused-rms-norm-bias"),
+    known_deviation=follows("`bias` is ignored when there is no residual", "paddle-fused-rms-norm-bias"),
 )
 def fused_rms_norm(
     x, norm_weight, norm_bias, epsilon, begin_norm_axis=1, bias=None, residual=None, quant_scale=-1,
@@ -110,7 +110,7 @@ def fused_rms_norm(
 @api(
     "paddle.incubate.nn.functional.fused_layer_norm",
     grad=INFERENCE_ONLY,
-    accommodates=follows(
+    known_deviation=follows(
         "returns four results; only the shapes of mean and variance are compared",
         "paddle-fused-layer-norm-results",
     ),
@@ -130,8 +130,8 @@ def fused_layer_norm(
     if not plain:
         flat = _normalised(total.flatten(begin_norm_axis), norm_weight, norm_bias, epsilon)
         result = flat.reshape(x.shape)
-    summed = laws.anything(x.shape, x.dtype) if residual is None or plain else total.to(x.dtype)
-    statistics = laws.anything((rows.numel(),), torch.float32)
+    summed = draw_distribution.anything(x.shape, x.dtype) if residual is None or plain else total.to(x.dtype)
+    statistics = draw_distribution.anything((rows.numel(),), torch.float32)
     return quantized(result) if quant_scale > 0 else result.to(x.dtype), summed, statistics, statistics
 
 
@@ -139,10 +139,10 @@ def fused_layer_norm(
 def fused_dropout_add(x, y, p=0.5, training=True, mode="upscale_in_train", name=None):
     """A dropped element leaves y."""
     kept = dropout(x, p, training=training, mode=mode)
-    if not isinstance(kept, laws.Law):
+    if not isinstance(kept, draw_distribution.Distribution):
         return kept + y
     values, share, groups = kept.parameters
-    return laws.either(values + y, y, share, groups)
+    return draw_distribution.either(values + y, y, share, groups)
 
 
 def _draws(training, *rates):
@@ -160,7 +160,7 @@ def fused_bias_dropout_residual_layer_norm(
     mode="upscale_in_train", name=None,
 ):  # fmt: skip
     if _draws(training, dropout_rate):
-        return laws.anything(x.shape, x.dtype)
+        return draw_distribution.anything(x.shape, x.dtype)
     total = _sum(residual, fallen(_sum(x, bias), dropout_rate, training, mode))
     return _normalised(total, ln_scale, ln_bias, ln_epsilon).to(x.dtype)
 
@@ -173,7 +173,7 @@ def fused_feedforward(
     add_residual=True, name=None,
 ):  # fmt: skip
     if _draws(training, dropout1_rate, dropout2_rate):
-        return laws.anything(x.shape, x.dtype)
+        return draw_distribution.anything(x.shape, x.dtype)
     inner = widened(x)
     if pre_layer_norm:
         inner = _normalised(inner, ln1_scale, ln1_bias, ln1_epsilon)
@@ -186,7 +186,7 @@ def fused_feedforward(
     return outer.to(x.dtype)
 
 
-@api("paddle.incubate.nn.functional.fused_multi_head_attention", accommodates=NOT_BY_MASK)
+@api("paddle.incubate.nn.functional.fused_multi_head_attention", known_deviation=NOT_BY_MASK)
 def fused_multi_head_attention(
     x, qkv_weight, linear_weight, pre_layer_norm=False, pre_ln_scale=None, pre_ln_bias=None, ln_scale=None,
     ln_bias=None, pre_ln_epsilon=1e-5, qkv_bias=None, linear_bias=None, cache_kv=None, attn_mask=None,
@@ -197,7 +197,7 @@ def fused_multi_head_attention(
     if not transpose_qkv_wb and qkv_weight.shape[0] != 3:
         raise ValueError(f"qkv_weight has the wrong shape {tuple(qkv_weight.shape)}")
     if _draws(training, dropout_rate, attn_dropout_rate):
-        return laws.anything(x.shape, x.dtype)
+        return draw_distribution.anything(x.shape, x.dtype)
     inner = widened(x)
     if pre_layer_norm:
         inner = _normalised(inner, pre_ln_scale, pre_ln_bias, pre_ln_epsilon)
@@ -219,7 +219,7 @@ def fused_multi_head_attention(
     return outer if cache_kv is None else (outer, torch.stack((key, value)).to(x.dtype))
 
 
-@api("paddle.incubate.softmax_mask_fuse", x=peaked, accommodates=NOT_BY_MASK)
+@api("paddle.incubate.softmax_mask_fuse", x=peaked, known_deviation=NOT_BY_MASK)
 def softmax_mask_fuse(x, mask, name=None):
     return torch.softmax(_sum(x, mask.detach()), -1).to(x.dtype)
 

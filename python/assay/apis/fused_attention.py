@@ -1,9 +1,9 @@
 """Fused attention of paddle.incubate, and attention under sparse masks."""
 
-from assay import laws
-from assay.accommodations import avoids, follows
+from assay import draw_distribution
 from assay.apis.fused import absent, quantized
 from assay.arguments import widened
+from assay.known_deviation import avoids, follows
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import Literal, constant, distinct, integers, uniform
@@ -43,7 +43,7 @@ def _turned(x, sin, cos, in_pairs):
     sin=uniform(-1, 1),
     cos=uniform(-1, 1),
     position_ids=integers(0, lambda sin: sin.shape[1] if sin.ndim == 4 else sin.shape[0]),
-    accommodates=follows("no gradient with respect to `sin` and `cos`"),
+    known_deviation=follows("no gradient with respect to `sin` and `cos`"),
 )
 def fused_rotary_position_embedding(
     q, k=None, v=None, sin=None, cos=None, position_ids=None, use_neox_rotary_style=True, time_major=False,
@@ -121,7 +121,7 @@ def flashmask_attention(
     if window_size is not None or return_softmax_lse or return_seed_offset or block_mask is not None:
         raise NotImplementedError("the reference has no windows, block masks or further results")
     if dropout and training:
-        return laws.anything(query.shape, query.dtype)
+        return draw_distribution.anything(query.shape, query.dtype)
     rows, columns = query.shape[1], key.shape[1]
     hidden = _later(rows, columns) if causal else torch.zeros(rows, columns, dtype=torch.bool)
     if startend_row_indices is not None:
@@ -180,7 +180,7 @@ def flash_attn_qkvpacked(
     rows = query.shape[2]
     found = _attended(query, key, value, query.shape[3] ** -0.5, _later(rows, rows) if causal else None)
     found = found.transpose(1, 2)
-    return laws.anything(found.shape, found.dtype) if dropout and training else found, None
+    return draw_distribution.anything(found.shape, found.dtype) if dropout and training else found, None
 
 
 @api(
@@ -195,7 +195,7 @@ def flash_attn_varlen_qkvpacked(
     if return_softmax:
         raise NotImplementedError("the reference does not return the softmax")
     found = _sequences(*_packed(qkv), cu_seqlens_q, cu_seqlens_k, scale, causal)
-    return laws.anything(found.shape, found.dtype) if dropout and training else found, None
+    return draw_distribution.anything(found.shape, found.dtype) if dropout and training else found, None
 
 
 @api(
@@ -215,7 +215,7 @@ def flash_attention_v3_varlen(
     """Of the second result, log-sums of the scores, only shape and dtype are compared."""
     scale = softmax_scale or query.shape[-1] ** -0.5
     found = _sequences(query, key, value, cu_seqlens_q, cu_seqlens_k, scale, causal)
-    return found, laws.anything((query.shape[1], len(query)), torch.float32)
+    return found, draw_distribution.anything((query.shape[1], len(query)), torch.float32)
 
 
 def _columns(sparse_csr_offset, this):
@@ -298,7 +298,7 @@ def _steps(cache_kv, src_mask):
     sequence_lengths=constant(lambda cache_kv, src_mask=None: _steps(cache_kv, src_mask) - 1),
     rotary_tensor=_no_turn,
     grad=INFERENCE_ONLY,
-    accommodates=UNTURNED,
+    known_deviation=UNTURNED,
     **_WHOLE,
 )
 def masked_multihead_attention(
@@ -355,7 +355,7 @@ def _borders(qkv, this):
     max_dec_len_this_time=constant(_decoded),
     rope_emb=_no_turn,
     grad=INFERENCE_ONLY,
-    accommodates=UNTURNED,
+    known_deviation=UNTURNED,
     **_WHOLE,
 )
 def block_multihead_attention(
@@ -376,10 +376,12 @@ def block_multihead_attention(
         for each in _heads_of(_prepared(qkv, qkv_out_scale, qkv_bias, dtype), width, kv_heads)
     )
     shape = len(qkv), query.shape[1] * width
-    handed_back = laws.anything(qkv.shape, qkv.dtype)
+    handed_back = draw_distribution.anything(qkv.shape, qkv.dtype)
     if key_cache.dtype == torch.uint8 or pre_key_cache is not None:
-        result = quantized(qkv.new_empty(shape)) if out_scale > 0 else laws.anything(shape, dtype)
-        return result, handed_back, *(laws.anything(key_cache.shape, key_cache.dtype),) * 2
+        result = (
+            quantized(qkv.new_empty(shape)) if out_scale > 0 else draw_distribution.anything(shape, dtype)
+        )
+        return result, handed_back, *(draw_distribution.anything(key_cache.shape, key_cache.dtype),) * 2
     count = query.shape[2]
     before = int(seq_lens_decoder[0]) if count == 1 else 0
     table = block_tables.long()

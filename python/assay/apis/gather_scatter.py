@@ -3,9 +3,9 @@
 from array import array
 from math import prod
 
-from assay.accommodations import follows
 from assay.apis.indexing import NO_PLACE_TWICE, mask_for, mask_with, no_place_twice
 from assay.arguments import as_int
+from assay.known_deviation import follows
 from assay.reference import common_shape, torch
 from assay.registry import api, same
 from assay.rules import DISTINCT, Fill, Literal, constant, distinct, integers
@@ -191,7 +191,7 @@ def _put_at(x, indices, value, accumulate=False, *, this):
     return integers(0, extent) if accumulate else no_place_twice(this, x.shape[: len(before)], extent)
 
 
-@api(*spread("index_put", *PUBLIC, *IN_PLACE), indices=_put_at, accommodates=NO_PLACE_TWICE)
+@api(*spread("index_put", *PUBLIC, *IN_PLACE), indices=_put_at, known_deviation=NO_PLACE_TWICE)
 def index_put(x, indices, value, accumulate=False, name=None):
     return x.index_put(tuple(indices), value, accumulate)
 
@@ -204,7 +204,7 @@ def index_add(x, index, axis, value, alpha=1, name=None, *, out=None):
 @api(
     *spread("index_fill", *PUBLIC, *IN_PLACE),
     index=integers(0, lambda x, axis: x.shape[axis]),
-    accommodates=follows("an empty x is returned unchanged; the index is not checked"),
+    known_deviation=follows("an empty x is returned unchanged; the index is not checked"),
 )
 def index_fill(x, index, axis, value, name=None):
     if x.numel() == 0:

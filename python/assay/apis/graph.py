@@ -1,11 +1,12 @@
 """Messages along the edges of a graph, and sums over segments."""
 
-from assay import laws
-from assay.accommodations import avoids
+from assay import draw_distribution
 from assay.arguments import as_int, widened
+from assay.known_deviation import avoids
 from assay.reference import torch
 from assay.registry import api
-from assay.rules import Literal, constant, distinct, increasing, integers, positive
+from assay.rules import Literal, constant, distinct, increasing, integers, literal, positive
+from assay.shorthand import COUNTS, RANDOM
 
 _MOST = 400_000  # the largest number of values that a rule lists
 
@@ -82,17 +83,17 @@ def _alike(x, y):
     return (each.reshape(each.shape[0], *[1] * (rank - each.ndim), *each.shape[1:]) for each in (x, y))
 
 
-@api("paddle.geometric.send_u_recv", x=_apart, accommodates=ONE_EDGE, **_LARGEST, **_EDGES)
+@api("paddle.geometric.send_u_recv", x=_apart, known_deviation=ONE_EDGE, **_LARGEST, **_EDGES)
 def send_u_recv(x, src_index, dst_index, reduce_op="sum", out_size=None, name=None):
     return _gathered(x[src_index.long()], dst_index, _rows(out_size, x), reduce_op)
 
 
-@api("paddle.incubate.graph_send_recv", x=_apart, accommodates=ONE_EDGE, **_LARGEST, **_EDGES)
+@api("paddle.incubate.graph_send_recv", x=_apart, known_deviation=ONE_EDGE, **_LARGEST, **_EDGES)
 def graph_send_recv(x, src_index, dst_index, pool_type="sum", out_size=None, name=None):
     return send_u_recv(x, src_index, dst_index, pool_type, out_size)
 
 
-@api("paddle.geometric.send_ue_recv", y=positive(0.5, 1.5), accommodates=ONE_EDGE, **_LARGEST, **_EDGES)
+@api("paddle.geometric.send_ue_recv", y=positive(0.5, 1.5), known_deviation=ONE_EDGE, **_LARGEST, **_EDGES)
 def send_ue_recv(x, y, src_index, dst_index, message_op="add", reduce_op="sum", out_size=None, name=None):
     x, y = _alike(x, y)
     messages = _MESSAGES[message_op](x[src_index.long()], y)
@@ -152,7 +153,7 @@ def sample_neighbors(
     edges = [torch.arange(a, b) for a, b in zip(begin, end, strict=True)]
     if 0 <= sample_size < max((len(each) for each in edges), default=0):
         edges = [each[:sample_size] for each in edges]
-        chosen = laws.anything((sum(len(each) for each in edges),), row.dtype)
+        chosen = draw_distribution.anything((sum(len(each) for each in edges),), row.dtype)
         neighbours, identities = chosen, chosen
     else:
         chosen = torch.cat(edges)
@@ -160,3 +161,80 @@ def sample_neighbors(
         identities = eids.flatten()[chosen] if return_eids else None
     counts = torch.tensor([len(each) for each in edges], dtype=torch.int32)
     return (neighbours, counts, identities) if return_eids else (neighbours, counts)
+
+
+_REINDEX = "x, neighbors, count, value_buffer=None, index_buffer=None"
+_REINDEXED = {
+    "x": lambda this: Literal(range(this.size)),
+    "neighbors": integers(0, lambda x: 3 * x.size),
+    "count": literal(lambda this, neighbors=None: _shared(neighbors.size, this.size)),
+}
+
+
+def _shared(amount, among):
+    """Integers that add up to `amount`."""
+    return [amount * (i + 1) // among - amount * i // among for i in range(among)]
+
+
+@api(
+    "paddle.incubate.graph_reindex",
+    grad=COUNTS,
+    signature=f"{_REINDEX}, flag_buffer_hashtable=False, name=None",
+    **_REINDEXED,
+)
+@api(
+    "paddle.geometric.reindex_graph",
+    grad=COUNTS,
+    signature=f"{_REINDEX}, name=None",
+    **_REINDEXED,
+)
+def reindex_graph(x, neighbors, count):
+    """Numbers the nodes in the order of their first occurrence."""
+    order = {node: place for place, node in enumerate(x.tolist())}
+    for node in neighbors.tolist():
+        order.setdefault(node, len(order))
+    source = torch.tensor([order[node] for node in neighbors.tolist()], dtype=x.dtype)
+    target = torch.arange(len(x), dtype=x.dtype).repeat(len(count) // max(1, len(x)))
+    return source, target.repeat_interleave(count.long()), torch.tensor(list(order), dtype=x.dtype)
+
+
+_HETEROGENEOUS = _REINDEXED | {
+    "count": literal(
+        lambda this, neighbors=None, count=None: _shared(neighbors[count.index(this)].size, this.size)
+    )
+}
+
+
+@api("paddle.geometric.reindex_heter_graph", grad=COUNTS, **_HETEROGENEOUS)
+def reindex_heter_graph(x, neighbors, count, value_buffer=None, index_buffer=None, name=None):
+    """The edges of several graphs, one after the other."""
+    return reindex_graph(x, torch.cat(list(neighbors)), torch.cat(list(count)))
+
+
+_GRAPH = {
+    "row": integers(0, lambda colptr: max(1, colptr.size - 1)),
+    "colptr": lambda row, this: Literal([row.size * i // (this.size - 1) for i in range(this.size)]),
+    "input_nodes": distinct(0, lambda colptr: max(1, colptr.size - 1)),
+    "edge_weight": positive(),
+}
+
+
+@api("paddle.geometric.weighted_sample_neighbors", grad=RANDOM, rules=_GRAPH)
+def weighted_sample_neighbors(
+    row, colptr, edge_weight, input_nodes, sample_size=-1, eids=None, return_eids=False, name=None
+):
+    """All neighbours of a node, or a weighted random choice."""
+    return sample_neighbors(row, colptr, input_nodes, sample_size, eids, return_eids)
+
+
+@api(
+    "paddle.incubate.graph_sample_neighbors",
+    grad=RANDOM,
+    rules={name: _GRAPH[name] for name in ("row", "colptr", "input_nodes")},
+    perm_buffer=lambda this: distinct(0, this.size),
+)
+def graph_sample_neighbors(
+    row, colptr, input_nodes, eids=None, perm_buffer=None, sample_size=-1, return_eids=False,
+    flag_perm_buffer=False, name=None,
+):  # fmt: skip
+    return sample_neighbors(row, colptr, input_nodes, sample_size, eids, return_eids)

@@ -2,8 +2,8 @@
 
 import math
 
-from assay.accommodations import avoids
 from assay.arguments import as_ints
+from assay.known_deviation import avoids
 from assay.reference import torch
 from assay.registry import api, same
 from assay.rules import Literal, distinct, integers
@@ -119,7 +119,7 @@ def getitem(x, index):
     return x[tuple(_as_index(item) for item in items)]
 
 
-@api("paddle.Tensor.__setitem__", index=_put, accommodates=(NO_PLACE_TWICE, SOME_PLACE))
+@api("paddle.Tensor.__setitem__", index=_put, known_deviation=(NO_PLACE_TWICE, SOME_PLACE))
 def setitem(x, index, value):
     """The positions in x come from the same subscript of their flat indices."""
     places = getitem(torch.arange(x.numel()).reshape(x.shape), index)

@@ -2,7 +2,7 @@
 
 import inspect
 
-from assay import laws
+from assay import draw_distribution
 from assay.apis.activation import swiglu as swiglu_of
 from assay.arguments import as_dtype, as_ints, widened
 from assay.operators import name_of, taking
@@ -214,7 +214,7 @@ def full_(output, shape, value, dtype, place):
 
 @api(name_of("gaussian"), grad=RANDOM)
 def gaussian(shape, mean, std, seed, dtype, place):
-    return laws.normal_draw(mean, std, as_ints(shape), as_dtype(dtype))
+    return draw_distribution.normal_draw(mean, std, as_ints(shape), as_dtype(dtype))
 
 
 # -- reductions, positions, products --

@@ -1,7 +1,7 @@
 """Multi-head attention and transformer layers. With dropout only the shape is compared, because the layers
 draw too often for one distribution."""
 
-from assay import laws
+from assay import draw_distribution
 from assay.apis.normalization import layer_norm
 from assay.layers import Made
 from assay.reference import torch
@@ -58,7 +58,7 @@ def multi_head_attention(
         value = query if value is None else value
         y, weights = _attention(p, "", num_heads, query, key, value, attn_mask)
         if dropout:
-            return laws.anything(y.shape, y.dtype)
+            return draw_distribution.anything(y.shape, y.dtype)
         return (y, weights) if need_weights else y
 
     return Made(call, _attention_shapes("", embed_dim, *widths, bias_attr is not False))
@@ -103,7 +103,7 @@ def _block(d_model, nhead, dim_feedforward, options, attentions):
             x = added(x, norm, attend)
         inner = lambda y: _apply(p, "linear2", _ACTIVATIONS[activation](_apply(p, "linear1", y)))  # noqa: E731
         x = added(x, norms[-1], inner)
-        return laws.anything(x.shape, x.dtype) if draws else x
+        return draw_distribution.anything(x.shape, x.dtype) if draws else x
 
     return call, shapes
 

@@ -2,7 +2,7 @@
 
 import math
 
-from assay.accommodations import avoids, follows
+from assay.known_deviation import avoids, follows
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import integers, positive, uniform
@@ -59,7 +59,7 @@ def smooth_l1_loss(input, label, reduction="mean", delta=1.0, is_huber=True, nam
     input=PROBABILITY,
     label=SHARE,
     weight=WEIGHT,
-    accommodates=NOT_BY_LABEL,
+    known_deviation=NOT_BY_LABEL,
     traits={"sums": False},
     undefined={
         "nan": "PyTorch refuses input or label outside [0, 1], on a GPU with an assertion that ends the lane"
@@ -81,7 +81,7 @@ def _logits(this):
     label=SHARE,
     weight=WEIGHT,
     pos_weight=WEIGHT,
-    accommodates=(
+    known_deviation=(
         follows("no gradient with respect to `label` and `pos_weight`"),
         avoids(
             "large tensors contain no logit of exactly 0, where the gradient is too small by 1",
@@ -102,7 +102,7 @@ def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean"
     logit=FACTORS,
     label=SHARE,
     normalizer=positive(1, 2),
-    accommodates=follows("the gradient with respect to the label omits the cross-entropy term"),
+    known_deviation=follows("the gradient with respect to the label omits the cross-entropy term"),
     traits={"sums": False, "near_one_back": 8.0},  # powers times logarithms
 )
 def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, reduction="sum", name=None):
@@ -117,7 +117,7 @@ def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, red
     "paddle.nn.functional.log_loss",
     input=PROBABILITY,
     label=SHARE,
-    accommodates=NOT_BY_LABEL,
+    known_deviation=NOT_BY_LABEL,
     traits={"sums": False},
 )
 def log_loss(input, label, epsilon=0.0001, name=None):
@@ -129,7 +129,7 @@ def log_loss(input, label, epsilon=0.0001, name=None):
     "paddle.nn.functional.kl_div",
     input=uniform(-3, 0),
     label=lambda log_target=False: uniform(-2, 0) if log_target else SHARE,
-    accommodates=NOT_BY_LABEL,
+    known_deviation=NOT_BY_LABEL,
     traits=BY_ELEMENT | {"near_one": 0.5, "near_one_back": 1.0},  # log(label) - input cancels
 )
 def kl_div(input, label, reduction="mean", log_target=False, name=None):
@@ -178,7 +178,7 @@ def soft_margin_loss(input, label, reduction="mean", name=None):
     return reduced(-functional.logsigmoid(label.to(input.dtype) * input), reduction)  # softplus has a knee
 
 
-@api("paddle.nn.functional.hinge_embedding_loss", input=FACTORS, label=SIGN, accommodates=NO_LOSS)
+@api("paddle.nn.functional.hinge_embedding_loss", input=FACTORS, label=SIGN, known_deviation=NO_LOSS)
 def hinge_embedding_loss(input, label, margin=1.0, reduction="mean", name=None):
     loss = torch.where(label == 1, input, 0) + torch.where(label == -1, torch.relu(margin - input), 0)
     return reduced(loss, reduction)
@@ -198,7 +198,7 @@ def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=
 @api(
     "paddle.nn.functional.cosine_embedding_loss",
     label=SIGN,
-    accommodates=(
+    known_deviation=(
         NO_LOSS,
         follows("1e-11 is added to each squared norm; PyTorch adds 1e-12"),
         follows("the margin is subtracted from the cosine", "paddle-cosine-embedding-loss-margin"),
@@ -249,3 +249,10 @@ def npair_loss(anchor, positive, labels, l2_reg=0.002):
 def multi_label_soft_margin_loss(input, label, weight=None, reduction="mean", name=None):
     loss = -label * functional.logsigmoid(input) - (1 - label) * functional.logsigmoid(-input)
     return reduced((loss if weight is None else loss * weight).mean(-1), reduction)
+
+
+@api("paddle.incubate.identity_loss", x=uniform(-0.5, 1.5))
+def identity_loss(x, reduction="none"):
+    if reduction in ("mean", 1):
+        return x.mean()
+    return x.sum() if reduction in ("sum", 0) else x

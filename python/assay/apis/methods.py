@@ -2,11 +2,11 @@
 
 from math import prod
 
-from assay import laws
-from assay.accommodations import avoids
+from assay import draw_distribution
 from assay.apis.casting import castable
 from assay.apis.shape import OF_MEMORY
 from assay.arguments import as_dtype, as_int, as_ints
+from assay.known_deviation import avoids
 from assay.reference import torch
 from assay.regimes import DRAWN, OTHERS
 from assay.registry import api, same
@@ -123,7 +123,7 @@ def set_value(self, value):
 @api(
     "paddle.Tensor.resize_",
     grad=OUTSIDE_GRAPH,
-    accommodates=avoids(
+    known_deviation=avoids(
         "only the shape is compared when the tensor grows; Paddle does not allocate the memory"
     ),
 )
@@ -131,7 +131,7 @@ def resize_(x, shape, fill_zero=False, name=None):
     """Additional elements are 0 or uninitialised. Paddle's method makes a new tensor."""
     more = prod(shape) - x.numel()
     if more > 0 and not fill_zero:
-        return laws.anything(shape, x.dtype)
+        return draw_distribution.anything(shape, x.dtype)
     flat = torch.cat([x.flatten(), x.new_zeros(max(0, more))])
     return flat[: prod(shape)].reshape(shape)
 
@@ -143,7 +143,7 @@ def random_(x, from_=0, to=None, *, generator=None):
         # The largest integer up to which the dtype represents all.
         to = round(2 / torch.finfo(x.dtype).eps) if x.is_floating_point() else torch.iinfo(x.dtype).max
     low, high = (0, from_) if to is None else (from_, to)
-    return laws.integer_draw(low, high, x.shape, x.dtype)
+    return draw_distribution.integer_draw(low, high, x.shape, x.dtype)
 
 
 @api("paddle.Tensor.repeat")
@@ -164,10 +164,14 @@ def top_p_sampling(
 ):
     """A draw among the most probable classes; only the shape is compared."""
     shape = (x.shape[0], 1)
-    drawn = laws.anything(shape, x.dtype), laws.anything(shape, torch.int64)
+    drawn = draw_distribution.anything(shape, x.dtype), draw_distribution.anything(shape, torch.int64)
     if not return_top:
         return drawn
-    return *drawn, laws.anything((x.shape[0], k), x.dtype), laws.anything((x.shape[0], k), torch.int64)
+    return (
+        *drawn,
+        draw_distribution.anything((x.shape[0], k), x.dtype),
+        draw_distribution.anything((x.shape[0], k), torch.int64),
+    )
 
 
 # -- PyTorch's names with PyTorch's parameters --

@@ -2,7 +2,7 @@
 
 import math
 
-from assay import laws
+from assay import draw_distribution
 from assay.apis.loss import functional
 from assay.apis.windows import LAYOUTS, channels_back, channels_second, each, of_nothing, padded, paddings
 from assay.arguments import widened
@@ -98,7 +98,9 @@ def lp_pooled(x, norm_type, kernel_size, stride, padding, ceil_mode, data_format
     if not x.numel():
         return windows.of_nothing()
     if norm_type == -math.inf:  # x ** norm_type and its gradient are infinite
-        return laws.anything(windows.result(windows.sums(windows.x, windows.whole)).shape, x.dtype)
+        return draw_distribution.anything(
+            windows.result(windows.sums(windows.x, windows.whole)).shape, x.dtype
+        )
     return windows.result(windows.sums(widened(windows.x) ** norm_type, windows.whole) ** (1 / norm_type))
 
 

@@ -1,7 +1,7 @@
 """Products of vectors, matrices and tensors."""
 
-from assay.accommodations import follows
 from assay.arguments import as_ints, in_float32
+from assay.known_deviation import follows
 from assay.reference import torch
 from assay.regimes import FORWARD_ONLY
 from assay.registry import api, same
@@ -32,7 +32,7 @@ def matmul(x, y, transpose_x=False, transpose_y=False, name=None, *, out=None):
 @api(
     "paddle.Tensor.__matmul__",
     cost="matmul",
-    accommodates=follows("the left operand decides the dtype, unless one operand is complex"),
+    known_deviation=follows("the left operand decides the dtype, unless one operand is complex"),
     **SHORT,
 )
 def matmul_operator(x, y):

@@ -1,7 +1,7 @@
 """Weights as integers of 8 or 4 bits."""
 
-from assay import laws
-from assay.accommodations import avoids, follows
+from assay import draw_distribution
+from assay.known_deviation import avoids, follows
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import constant, positive
@@ -20,7 +20,7 @@ def _check_architecture(arch):
     "paddle.nn.quant.weight_quantize",
     equal=("sorted", "value"),
     grad=COUNTS,
-    accommodates=follows("the scale has the dtype of x"),
+    known_deviation=follows("the scale has the dtype of x"),
 )
 def weight_quantize(x, algo="weight_only_int8", arch=None, group_size=-1):
     """The order of weights depends on the device's kernels. For bytes only the set of values is compared, for
@@ -31,12 +31,14 @@ def weight_quantize(x, algo="weight_only_int8", arch=None, group_size=-1):
     scale_dtype = torch.float32 if algo == "llm.int8" else x.dtype
     if not x.numel():
         nothing = x.new_empty(columns * bits // 8, rows, dtype=torch.int8)
-        return nothing, laws.anything((columns,), scale_dtype)
+        return nothing, draw_distribution.anything((columns,), scale_dtype)
     _check_architecture(arch)
     groups = x.detach().float().reshape(-1, rows if group_size == -1 else group_size, columns)
     scale = (groups.abs().amax(1) / largest).to(scale_dtype)
     if bits == 4:
-        return laws.anything((columns // 2, rows), torch.int8), scale if group_size != -1 else scale[0]
+        return draw_distribution.anything(
+            (columns // 2, rows), torch.int8
+        ), scale if group_size != -1 else scale[0]
     ratio = groups / scale.float()[:, None]
     whole = torch.trunc(ratio + torch.sign(ratio) / 2).clamp(-largest, largest).reshape(rows, columns)
     whole = whole if algo == "llm.int8" else (whole + 128 + 128) % 256 - 128
@@ -47,7 +49,7 @@ def weight_quantize(x, algo="weight_only_int8", arch=None, group_size=-1):
     "paddle.nn.quant.weight_only_linear",
     weight=constant(-103),
     weight_scale=positive(0.001, 0.01),
-    accommodates=(
+    known_deviation=(
         avoids("all weights are equal; the order of the weights depends on the device's kernels"),
         follows("only x has a gradient"),
     ),

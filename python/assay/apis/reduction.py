@@ -2,8 +2,8 @@
 
 import math
 
-from assay.accommodations import follows
 from assay.arguments import as_axes, as_dtype, in_float32
+from assay.known_deviation import follows
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import halves, integers, literal, uniform
@@ -77,14 +77,14 @@ def nanmean(x, axis=None, keepdim=False, name=None):
     return torch.nanmean(x, axes_of(x, axis), keepdim=keepdim)
 
 
-@api(*spread("max", *PUBLIC), axis=AXES, accommodates=EVENLY)
+@api(*spread("max", *PUBLIC), axis=AXES, known_deviation=EVENLY)
 @api(*spread("amax", *PUBLIC), axis=AXES)
 def amax(x, axis=None, keepdim=False, name=None, *, out=None):
     """Equal elements share the gradient evenly."""
     return torch.amax(x, axes_of(x, axis), keepdim)
 
 
-@api(*spread("min", *PUBLIC), axis=AXES, accommodates=EVENLY)
+@api(*spread("min", *PUBLIC), axis=AXES, known_deviation=EVENLY)
 @api(*spread("amin", *PUBLIC), axis=AXES)
 def amin(x, axis=None, keepdim=False, name=None, *, out=None):
     return torch.amin(x, axes_of(x, axis), keepdim)

@@ -2,11 +2,11 @@
 
 from array import array
 
-from assay.accommodations import follows
 from assay.apis.adaptive_pooling import adaptive_avg, output_sizes
 from assay.apis.loss import functional
 from assay.apis.windows import channels_back, channels_second, each
 from assay.arguments import as_ints, widened
+from assay.known_deviation import follows
 from assay.reference import torch
 from assay.registry import api, same
 from assay.rules import Literal, integers, literal, uniform
@@ -70,7 +70,7 @@ def scales(scale_factor, count):
     cost="resize",
     size=integers(3, 9),
     scale_factor=uniform(1.1, 2.4),
-    accommodates=follows(
+    known_deviation=follows(
         "coordinates are computed in float32 even for float64; their floor selects the pixel"
     ),
 )

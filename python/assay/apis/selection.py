@@ -1,7 +1,7 @@
 """Unique and non-zero elements, masks and membership."""
 
 from assay.arguments import as_dtype
-from assay.laws import anything
+from assay.draw_distribution import anything
 from assay.reference import torch
 from assay.registry import api, same
 from assay.rules import distinct, integers

@@ -2,11 +2,12 @@
 
 import math
 
-from assay.accommodations import follows
 from assay.apis.loss import functional, reduced
+from assay.known_deviation import follows
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import constant, integers
+from assay.shorthand import COUNTS
 
 
 def _steps(log_probs):
@@ -77,7 +78,7 @@ def rnnt_loss(
     label=integers(0, lambda num_classes: num_classes),
     path_table=integers(0, lambda weight: weight.shape[0]),
     path_code=integers(0, 2),
-    accommodates=follows("scores are clipped to [-40, 40]"),
+    known_deviation=follows("scores are clipped to [-40, 40]"),
 )
 def hsigmoid_loss(
     input, label, num_classes, weight, bias=None, path_table=None, path_code=None, is_sparse=False, name=None
@@ -110,3 +111,31 @@ def gather_tree(ids, parents):
         steps.append(step.gather(1, beam))
         beam = parent.gather(1, beam)
     return torch.stack(steps[::-1]) if steps else ids
+
+
+@api(
+    "paddle.text.viterbi_decode", grad=COUNTS, lengths=lambda potentials: integers(1, potentials.shape[1] + 1)
+)
+def viterbi_decode(potentials, transition_params, lengths, include_bos_eos_tag=True, name=None):
+    """The best path. The last tag but one starts and the last one stops. Positions after the end of a
+    sequence are 0; paths are as long as the longest sequence."""
+    batch, _, tags = potentials.shape
+    begin = transition_params[-2] if include_bos_eos_tag else potentials.new_zeros(tags)
+    end = transition_params[:, -1] if include_bos_eos_tag else potentials.new_zeros(tags)
+    longest = int(lengths.max())
+    scores, paths = [], torch.zeros(batch, longest, dtype=torch.int64)
+    if include_bos_eos_tag:
+        begin, end = transition_params[-1], transition_params[-2]
+    for row in range(batch):
+        count = int(lengths[row])
+        score, back = potentials[row, 0] + begin, []
+        for step in range(1, count):
+            best, place = (score.unsqueeze(1) + transition_params).max(0)
+            score = best + potentials[row, step]
+            back.append(place)
+        score, tag = (score + end).max(0)
+        scores.append(score)
+        for step in range(count - 1, -1, -1):
+            paths[row, step] = tag
+            tag = back[step - 1][tag] if step else tag
+    return torch.stack(scores), paths

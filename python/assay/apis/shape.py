@@ -2,8 +2,8 @@
 
 from math import prod
 
-from assay.accommodations import follows
 from assay.arguments import as_axes, as_dtype, as_int, as_ints
+from assay.known_deviation import follows
 from assay.reference import common_shape, torch
 from assay.registry import api, same
 from assay.rules import integers, literal
@@ -96,7 +96,7 @@ def matrix_transpose(x, name=None):
 
 @api(
     *spread("transpose", *PUBLIC, *IN_PLACE),
-    accommodates=follows("axes beyond the length of `perm` keep their positions"),
+    known_deviation=follows("axes beyond the length of `perm` keep their positions"),
 )
 def transpose(x, perm, name=None):
     return torch.permute(x, (*perm, *range(len(perm), x.ndim)))

@@ -2,9 +2,9 @@
 
 from math import prod
 
-from assay.accommodations import follows
 from assay.apis.decomposition import best_principal, parts_of, principal_parts
 from assay.arguments import as_axes, as_dtype, as_int, as_ints
+from assay.known_deviation import follows
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import Literal, positive
@@ -209,7 +209,7 @@ _both("multiply", lambda x, y: x * y)
     "paddle.sparse.divide",
     layouts={"x": "coo", "y": ("coo", 0)},
     y=positive(0.5, 1.5),
-    accommodates=follows("positions that neither operand stores become NaN (0 / 0)"),
+    known_deviation=follows("positions that neither operand stores become NaN (0 / 0)"),
 )
 def divide(x, y, name=None):
     """Integers become fractions."""

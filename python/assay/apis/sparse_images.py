@@ -1,8 +1,8 @@
 """Sparse images and volumes: each stored position has a whole row of channels; channels last."""
 
-from assay.accommodations import follows
 from assay.apis.convolution import convolved
 from assay.apis.pooling import max_pooled
+from assay.known_deviation import follows
 from assay.reference import torch
 from assay.registry import api
 from assay.sparse import Sparse, taken_from
@@ -35,7 +35,7 @@ def _convolution(rank, layout):
         f"paddle.sparse.nn.functional.subm_conv{rank}d",
         f"paddle.sparse.nn.functional.subm_conv{rank}d_igemm",
         layouts=IMAGE,
-        accommodates=follows("`stride` and `padding` have no effect", "paddle-subm-conv-stride"),
+        known_deviation=follows("`stride` and `padding` have no effect", "paddle-subm-conv-stride"),
     )
     def submanifold(
         x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format=layout, key=None,

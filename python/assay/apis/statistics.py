@@ -2,10 +2,10 @@
 
 import math
 
-from assay.accommodations import follows
 from assay.apis.reduction import rows_of
 from assay.apis.sorting import ALL
 from assay.arguments import as_int, in_float32
+from assay.known_deviation import follows
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import increasing, integers, positive, uniform
@@ -62,7 +62,7 @@ def median(x, axis=None, keepdim=False, mode="avg", name=None, *, out=None):
     *spread("nanmedian", *PUBLIC),
     x=ALL,
     undefined=PLACES,
-    accommodates=follows(
+    known_deviation=follows(
         "the average of integers is truncated to an integer", "paddle-nanmedian-whole-numbers"
     ),
 )

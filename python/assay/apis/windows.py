@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from assay import laws
+from assay import draw_distribution
 from assay.reference import torch
 
 LAYOUTS = ("NCL", "NCHW", "NCDHW")  # the default data format by number of dimensions
@@ -59,4 +59,4 @@ def padded(x, pairs, value=0):
 def of_nothing(x, sizes, data_format, dtype=None):
     """The result for an empty map x, channels second: empty, or uninitialised values."""
     y = channels_back(x.new_empty(*x.shape[:2], *sizes, dtype=dtype), data_format)
-    return laws.anything(y.shape, y.dtype) if y.numel() else y
+    return draw_distribution.anything(y.shape, y.dtype) if y.numel() else y

@@ -14,10 +14,10 @@ from assay import reference
 from assay.registry import REGISTRY, Api, changes_input
 from assay.torch_cases import modules
 from assay.torch_cases.bounds import TABLE
+from assay.torch_cases.independent_formulas import formula_of
 from assay.torch_cases.likes import FAMILIES, LIKES, SYNONYMS
 from assay.torch_cases.names import OPERATORS, function_of, is_added, parameters_of
 from assay.torch_cases.oracle import Drawn, Oracle
-from assay.torch_cases.second import opinion_on
 from assay.wire import Stop
 
 
@@ -89,15 +89,21 @@ def _made(api: str) -> Api | None:
             options.setdefault("traits", {"chained": True})
     if "running_mean" in parameters:
         options["updates"] = ("running_mean", "running_var")
-    law = options.pop("call", None)
+    distribution = options.pop("call", None)
     call = (
-        Drawn(torch, function, law)
-        if law
-        else Oracle(torch, function, stem, parameters, options.get("updates"), opinion_on(api, parameters))
+        Drawn(torch, function, distribution)
+        if distribution
+        else Oracle(torch, function, stem, parameters, options.get("updates"), formula_of(api, parameters))
     )
     changes = parameters[0] if in_place else ""
     return Api(
-        api, call, parameters, changes=changes, own=True, unreferenced=is_added(api) and not law, **options
+        api,
+        call,
+        parameters,
+        changes=changes,
+        own=True,
+        unreferenced=is_added(api) and not distribution,
+        **options,
     )
 
 

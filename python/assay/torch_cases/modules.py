@@ -153,8 +153,8 @@ class _Module:
         torch = self.torch
         if self.stem in _DRAWN:
             function = getattr(torch.nn.functional, _DRAWN[self.stem])
-            law = TABLE[f"torch.nn.functional.{_DRAWN[self.stem]}"]["call"]
-            drawn = Drawn(torch, function, law)
+            distribution = TABLE[f"torch.nn.functional.{_DRAWN[self.stem]}"]["call"]
+            drawn = Drawn(torch, function, distribution)
             return lambda _, x: drawn(x, module.p, True)
         if any(_drops(each) for each in module.modules()):
             return _unsupported("assay has no distribution for results after dropout")

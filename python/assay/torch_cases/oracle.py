@@ -4,7 +4,8 @@ PyTorch's function runs twice in the reference lane: as it is, for structure and
 floating-point tensor and dtype widened. Gradients flow through the wide call and are rounded at the end.
 Where nothing can be widened (integers, float64), or float64 has no kernel, the call itself is the reference.
 
-Where a formula of assay.torch_cases.second knows the function, the formula takes the place of the wide call.
+Where assay.torch_cases.independent_formulas has a formula of the function, it takes the place of the wide
+call.
 """
 
 from collections.abc import Callable
@@ -60,15 +61,15 @@ def copies_of(torch: Any, args: Any, kwargs: Any, wider: dict[Any, Any]) -> tupl
 class Drawn:
     """The reference of random draws: the distribution that the table states, unless the call raises."""
 
-    def __init__(self, torch: Any, function: Callable[..., Any], law: Callable[..., Any]) -> None:
+    def __init__(self, torch: Any, function: Callable[..., Any], distribution: Callable[..., Any]) -> None:
         self.torch = torch
         self.function = function
-        self.law = law
+        self.distribution = distribution
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         own, named, _ = copies_of(self.torch, args, kwargs, {})
         self.function(*own, **named)
-        return self.law(*args, **kwargs)
+        return self.distribution(*args, **kwargs)
 
 
 class Oracle:
@@ -76,9 +77,9 @@ class Oracle:
 
     def __init__(
         self, torch: Any, function: Callable[..., Any], stem: str, parameters: tuple[str, ...], updates: Any,
-        second: Callable[[dict[str, Any]], Any] | None = None,
+        formula: Callable[[dict[str, Any]], Any] | None = None,
     ) -> None:  # fmt: skip
-        self.second = second  # a formula (assay.torch_cases.second)
+        self.formula = formula  # assay.torch_cases.independent_formulas
         self.updates = updates  # parameters that a call changes beside its result, or a function of the call
         self.torch = torch
         self.function = function
@@ -97,26 +98,26 @@ class Oracle:
             kwargs["eps"] = self.torch.finfo(args[0].dtype).eps
         *plain, _ = copies_of(self.torch, args, kwargs, {})
         *wide, is_wider = copies_of(self.torch, args, kwargs, self._wider)
-        opinion = self._opinion(named, *wide)
-        if opinion is None and not (self.widens and is_wider):
+        independent = self._by_formula(named, *wide)
+        if independent is None and not (self.widens and is_wider):
             return self._updating(named, *plain)
         with self.torch.no_grad():
             found = self.function(*plain[0], **plain[1])
-        if opinion is not None and getattr(found, "shape", None) == opinion.shape:
-            return opinion.to(found.dtype)
+        if independent is not None and getattr(found, "shape", None) == independent.shape:
+            return independent.to(found.dtype)
         try:
             result = self._updating(named, *wide)
         except (RuntimeError, NotImplementedError, TypeError, ValueError):
             return self._updating(named, *copies_of(self.torch, args, kwargs, {})[:2])
         return self._rounded(result, found)
 
-    def _opinion(self, named: dict[str, Any], args: Any, kwargs: Any) -> Any:
+    def _by_formula(self, named: dict[str, Any], args: Any, kwargs: Any) -> Any:
         """The formula's result; None if there is none, or if the call changes more than its result."""
-        if self.second is None or self._updated(named):
+        if self.formula is None or self._updated(named):
             return None
         try:
             with self.torch.set_grad_enabled(kwargs.get("out") is None):  # out= has no gradient
-                return self.second(dict(zip(self.parameters, args, strict=False)) | kwargs)
+                return self.formula(dict(zip(self.parameters, args, strict=False)) | kwargs)
         except (RuntimeError, NotImplementedError, TypeError, ValueError, LookupError):
             return None
 

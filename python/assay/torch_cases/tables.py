@@ -7,7 +7,7 @@ from functools import partial
 from math import prod
 from typing import Any
 
-from assay import laws
+from assay import draw_distribution
 from assay.apis.decomposition import SPECTRAL, lopsided, singular_parts
 from assay.apis.dropout import PROBABILITY, alpha, together
 from assay.apis.random import SHARE, _normal
@@ -54,7 +54,7 @@ def _shape(sizes: Sequence[Any]) -> list[int]:
 
 @_drawn("torch.rand")
 def _rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, **_):
-    return laws.uniform_draw(0.0, 1.0, _shape(size), dtype or torch.float32)
+    return draw_distribution.uniform_draw(0.0, 1.0, _shape(size), dtype or torch.float32)
 
 
 @_drawn("torch.randn")
@@ -64,7 +64,7 @@ def _randn(*size, generator=None, out=None, dtype=None, layout=None, device=None
 
 @_drawn("torch.rand_like")
 def _rand_like(input, *, generator=None, dtype=None, **_):
-    return laws.uniform_draw(0.0, 1.0, input.shape, dtype or input.dtype)
+    return draw_distribution.uniform_draw(0.0, 1.0, input.shape, dtype or input.dtype)
 
 
 @_drawn("torch.randn_like")
@@ -75,18 +75,18 @@ def _randn_like(input, *, generator=None, dtype=None, **_):
 @_drawn("torch.randint")
 def _randint(low, high, size=None, *, dtype=None, **_):
     low, high, size = (0, low, high) if size is None else (low, high, size)
-    return laws.integer_draw(low, high, as_ints(size), dtype or torch.int64)
+    return draw_distribution.integer_draw(low, high, as_ints(size), dtype or torch.int64)
 
 
 @_drawn("torch.randint_like")
 def _randint_like(input, low, high=None, *, dtype=None, **_):
     low, high = (0, low) if high is None else (low, high)
-    return laws.integer_draw(low, high, input.shape, dtype or input.dtype)
+    return draw_distribution.integer_draw(low, high, input.shape, dtype or input.dtype)
 
 
 @_drawn("torch.randperm")
 def _randperm(n, *, dtype=None, **_):
-    return laws.permutation(n, dtype or torch.int64)
+    return draw_distribution.permutation(n, dtype or torch.int64)
 
 
 @_drawn("torch.normal", std=positive())
@@ -99,18 +99,20 @@ def _normal_of(mean, std=1.0, size=None, *, generator=None, dtype=None, **_):
 
 @_drawn("torch.bernoulli torch.Tensor.bernoulli", input=SHARE, self=SHARE)
 def _bernoulli(input, p=None, *, generator=None):
-    return laws.bernoulli_draw(input if p is None else p, input.shape, input.dtype)
+    return draw_distribution.bernoulli_draw(input if p is None else p, input.shape, input.dtype)
 
 
 @_drawn("torch.Tensor.bernoulli_", p=SHARE)
 def _bernoulli_(self, p=0.5, *, generator=None):
     p = p.expand(self.shape) if isinstance(p, torch.Tensor) else p
-    return laws.bernoulli_draw(p, self.shape, self.dtype)
+    return draw_distribution.bernoulli_draw(p, self.shape, self.dtype)
 
 
 @_drawn("torch.Tensor.uniform_")
 def _uniform_(self, low=0.0, high=1.0, *, generator=None, **named):
-    return laws.uniform_draw(named.get("from", low), named.get("to", high), self.shape, self.dtype)
+    return draw_distribution.uniform_draw(
+        named.get("from", low), named.get("to", high), self.shape, self.dtype
+    )
 
 
 @_drawn("torch.Tensor.normal_")
@@ -122,47 +124,49 @@ def _normal_(self, mean=0.0, std=1.0, *, generator=None):
 
 @_drawn("torch.Tensor.log_normal_")
 def _log_normal_(self, mean=1.0, std=2.0, *, generator=None):
-    return laws.log_normal_draw(mean, std, self.shape, self.dtype)
+    return draw_distribution.log_normal_draw(mean, std, self.shape, self.dtype)
 
 
 @_drawn("torch.Tensor.exponential_")
 def _exponential_(self, lambd=1.0, *, generator=None):
-    return laws.exponential_draw(lambd, self.shape, self.dtype)
+    return draw_distribution.exponential_draw(lambd, self.shape, self.dtype)
 
 
 @_drawn("torch.Tensor.cauchy_")
 def _cauchy_(self, median=0.0, sigma=1.0, *, generator=None):
-    return laws.cauchy_draw(median, sigma, self.shape, self.dtype)
+    return draw_distribution.cauchy_draw(median, sigma, self.shape, self.dtype)
 
 
 @_drawn("torch.Tensor.geometric_")
 def _geometric_(self, p, *, generator=None):
-    return laws.geometric_draw(p, self.shape, self.dtype)
+    return draw_distribution.geometric_draw(p, self.shape, self.dtype)
 
 
 @_drawn("torch.poisson", input=positive(0.5, 5.0))
 def _poisson(input, generator=None):
-    return laws.poisson_draw(input, input.shape, input.dtype)
+    return draw_distribution.poisson_draw(input, input.shape, input.dtype)
 
 
 @_drawn("torch.binomial", count=integers(1, 20), prob=SHARE)
 def _binomial(count, prob, generator=None):
     shape = common_shape(count.shape, prob.shape)
-    return laws.binomial_draw(count.expand(shape), prob.expand(shape), shape, count.dtype)
+    return draw_distribution.binomial_draw(count.expand(shape), prob.expand(shape), shape, count.dtype)
 
 
 @_drawn(
     "torch.multinomial torch.Tensor.multinomial", input=increasing(0.05, 1.05), self=increasing(0.05, 1.05)
 )
 def _multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
-    return laws.categorical_draw(input, (*input.shape[:-1], num_samples), torch.int64, replacement)
+    return draw_distribution.categorical_draw(
+        input, (*input.shape[:-1], num_samples), torch.int64, replacement
+    )
 
 
 @known("torch.nn.functional.dropout", family="dropout", p=PROBABILITY)
 def _dropout(input, p=0.5, training=True, inplace=False):
     if not training or p in (0, 1):
         return input * (1 - p if training else 1)
-    return laws.kept(input / (1 - p), 1 - p)
+    return draw_distribution.kept(input / (1 - p), 1 - p)
 
 
 def _channels(input: Any, p: float, training: bool, unbatched: int) -> Any:
@@ -170,7 +174,7 @@ def _channels(input: Any, p: float, training: bool, unbatched: int) -> Any:
     if not training or p in (0, 1):
         return input * (1 - p if training else 1)
     axes = [0] if input.ndim == unbatched else [0, 1]
-    return laws.kept(input / (1 - p), 1 - p, together(input, axes))
+    return draw_distribution.kept(input / (1 - p), 1 - p, together(input, axes))
 
 
 @known("torch.nn.functional.dropout1d", family="dropout")
@@ -198,18 +202,18 @@ def _dropout3d(input, p=0.5, training=True, inplace=False):
 def _empty(first, *sizes, size=None, dtype=None, **_):
     if isinstance(first, torch.Tensor):
         shape = _shape(sizes) if sizes or size is not None else list(first.shape)
-        return laws.anything(shape if size is None else as_ints(size), dtype or first.dtype)
-    return laws.anything(_shape((first, *sizes)), dtype or torch.float32)
+        return draw_distribution.anything(shape if size is None else as_ints(size), dtype or first.dtype)
+    return draw_distribution.anything(_shape((first, *sizes)), dtype or torch.float32)
 
 
 @known("torch.empty_strided torch.empty_permuted", family="creation", grad=False)
 def _empty_strided(size, order, *, dtype=None, **_):
-    return laws.anything(as_ints(size), dtype or torch.float32)
+    return draw_distribution.anything(as_ints(size), dtype or torch.float32)
 
 
 @known("torch.Tensor.new_empty_strided", family="creation", grad=False)
 def _new_empty_strided(self, size, stride, *, dtype=None, **_):
-    return laws.anything(as_ints(size), dtype or self.dtype)
+    return draw_distribution.anything(as_ints(size), dtype or self.dtype)
 
 
 @known("torch.nn.functional.alpha_dropout", family="dropout")

@@ -14,8 +14,8 @@ import weakref
 from array import array
 
 from assay import timed
-from assay.accommodations import follows
 from assay.frameworks import Dense
+from assay.known_deviation import follows
 from assay.registry import api
 from assay.rules import Literal
 from assay.wire import DTYPES, count_of
@@ -477,7 +477,7 @@ def many_numbers(x):
     return [list(range(1000 * i, 1000 * i + 1000)) for i in range(600)]
 
 
-@api("paddle.fake.where", accommodates=follows("it says where it is"))
+@api("paddle.fake.where", known_deviation=follows("it says where it is"))
 def where(x):
     return "cpu"
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from math import log, prod
 from typing import Any
 
-from assay.laws import Law, bernoulli_draw
+from assay.draw_distribution import Distribution, bernoulli_draw
 from assay.reference import torch
 from assay.regimes import USUAL
 from assay.results import Numbers
@@ -30,12 +30,12 @@ def wanted(entry: Any, job: Job) -> bool:
     return entry is not None and entry.family == FAMILY and plain
 
 
-def stated(law: Any, own_seed: bool) -> list[tuple[str, Any]]:
+def stated(distribution: Any, own_seed: bool) -> list[tuple[str, Any]]:
     """What the reference states of a result with this distribution. A call may have a seed of its own."""
-    if not isinstance(law, Law) or not fits(law.shape, str(law.dtype)):
+    if not isinstance(distribution, Distribution) or not fits(distribution.shape, str(distribution.dtype)):
         return []
     same = Numbers(array("b", [1]), "bool", (1,))
-    surely = must_differ(law) and not own_seed
+    surely = must_differ(distribution) and not own_seed
     return [(SAME, same), (OTHER, same if surely else bernoulli_draw(0.5, (1,), torch.bool))]
 
 
@@ -63,36 +63,43 @@ def fits(shape: Any, dtype: str) -> bool:
     return prod(shape) * (16 if "complex" in dtype else 8) < MOST
 
 
-def must_differ(law: Law) -> bool:
+def must_differ(distribution: Distribution) -> bool:
     """Whether draws under SEEDS other seeds are not all equal by chance."""
-    return bits_of(law) * SEEDS >= BITS
+    return bits_of(distribution) * SEEDS >= BITS
 
 
-def bits_of(law: Law) -> float:
+def bits_of(distribution: Distribution) -> float:
     """At least so many bits of chance are in a draw; 0 if that is not known."""
-    count, numbers = prod(law.shape), [each for each in law.parameters if isinstance(each, int | float)]
-    if law.kind == "permutation":
+    count, numbers = (
+        prod(distribution.shape),
+        [each for each in distribution.parameters if isinstance(each, int | float)],
+    )
+    if distribution.kind == "permutation":
         return sum(log(k, 2) for k in range(1, count + 1))
-    if law.kind == "integers" and len(numbers) == 2:
+    if distribution.kind == "integers" and len(numbers) == 2:
         return count * log(max(1, numbers[1] - numbers[0]), 2)
-    if law.kind == "uniform" and len(numbers) == 2:
+    if distribution.kind == "uniform" and len(numbers) == 2:
         return 4.0 * count * (numbers[0] < numbers[1])
-    if law.kind in ("normal", "log_normal", "cauchy"):
-        return 4.0 * count * all(each > 0 for each in law.parameters[1:] if isinstance(each, int | float))
-    if law.kind in ("exponential", "gamma"):
+    if distribution.kind in ("normal", "log_normal", "cauchy"):
+        return (
+            4.0
+            * count
+            * all(each > 0 for each in distribution.parameters[1:] if isinstance(each, int | float))
+        )
+    if distribution.kind in ("exponential", "gamma"):
         return 4.0 * count
-    if law.kind == "categorical":  # without replacement only the first draw of a row counts
-        weights, _, replacement = law.parameters
+    if distribution.kind == "categorical":  # without replacement only the first draw of a row counts
+        weights, _, replacement = distribution.parameters
         largest = (weights.double() / weights.double().sum(-1, keepdim=True)).max(-1).values
         each = count / largest.numel() if replacement else 1
         return float(-torch.log2(largest).sum()) * each
-    if law.kind == "poisson":  # by the probability of the likeliest number
-        rate = torch.as_tensor(law.parameters[0]).double().clamp(min=0)
+    if distribution.kind == "poisson":  # by the probability of the likeliest number
+        rate = torch.as_tensor(distribution.parameters[0]).double().clamp(min=0)
         likeliest = rate.floor()
         found = rate - torch.special.xlogy(likeliest, rate) + torch.lgamma(likeliest + 1)
         return float(found.sum()) / log(2) * (count / found.numel())
-    if law.kind == "bernoulli":
-        return _bits_of_choices(law.parameters[0], count)
+    if distribution.kind == "bernoulli":
+        return _bits_of_choices(distribution.parameters[0], count)
     return 0.0
 
 

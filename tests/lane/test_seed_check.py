@@ -4,7 +4,7 @@ import random
 from types import SimpleNamespace
 
 import pytest
-from assay import laws, redraw
+from assay import draw_distribution, seed_check
 
 
 class Tensor(list):
@@ -47,30 +47,30 @@ def test_what_a_generator_does_is_found(kind, expected):
     framework, job = Framework(), SimpleNamespace(seed=3)
     framework.seed(3)
     first = drawn(framework, **kind)
-    found = redraw.found(framework, job, first, lambda: drawn(framework, **kind))
-    assert [path for path, _ in found] == [redraw.SAME, redraw.OTHER]
+    found = seed_check.found(framework, job, first, lambda: drawn(framework, **kind))
+    assert [path for path, _ in found] == [seed_check.SAME, seed_check.OTHER]
     assert [list(value.values)[0] for _, value in found] == expected
 
 
 @pytest.mark.parametrize(
-    ("law", "surely"),
+    ("distribution", "surely"),
     [
-        (laws.uniform_draw(0.0, 1.0, (40,), "float32"), True),
-        (laws.uniform_draw(1.0, 1.0, (40,), "float32"), False),
-        (laws.normal_draw(0.0, 0.0, (40,), "float32"), False),
-        (laws.normal_draw(0.0, 1.0, (1,), "float32"), False),
-        (laws.integer_draw(0, 2, (7,), "int64"), False),
-        (laws.integer_draw(0, 2, (8,), "int64"), True),
-        (laws.permutation(5, "int64"), False),
-        (laws.permutation(6, "int64"), True),
-        (laws.bernoulli_draw(0.0, (10**4,), "float32"), False),
-        (laws.bernoulli_draw(0.5, (7,), "float32"), False),
-        (laws.bernoulli_draw(0.5, (8,), "float32"), True),
-        (laws.bernoulli_draw(0.99, (500,), "float32"), False),
+        (draw_distribution.uniform_draw(0.0, 1.0, (40,), "float32"), True),
+        (draw_distribution.uniform_draw(1.0, 1.0, (40,), "float32"), False),
+        (draw_distribution.normal_draw(0.0, 0.0, (40,), "float32"), False),
+        (draw_distribution.normal_draw(0.0, 1.0, (1,), "float32"), False),
+        (draw_distribution.integer_draw(0, 2, (7,), "int64"), False),
+        (draw_distribution.integer_draw(0, 2, (8,), "int64"), True),
+        (draw_distribution.permutation(5, "int64"), False),
+        (draw_distribution.permutation(6, "int64"), True),
+        (draw_distribution.bernoulli_draw(0.0, (10**4,), "float32"), False),
+        (draw_distribution.bernoulli_draw(0.5, (7,), "float32"), False),
+        (draw_distribution.bernoulli_draw(0.5, (8,), "float32"), True),
+        (draw_distribution.bernoulli_draw(0.99, (500,), "float32"), False),
     ],
 )
-def test_draws_that_may_be_equal_by_chance_need_not_differ(law, surely):
-    assert redraw.must_differ(law) is surely
+def test_draws_that_may_be_equal_by_chance_need_not_differ(distribution, surely):
+    assert seed_check.must_differ(distribution) is surely
 
 
 def test_a_generator_of_few_values_gives_others_under_some_seed():
@@ -79,5 +79,5 @@ def test_a_generator_of_few_values_gives_others_under_some_seed():
     for seed in range(20):
         job.seed = seed
         framework.seed(seed)
-        found = dict(redraw.found(framework, job, coins(), coins))
-        assert list(found[redraw.OTHER].values) == [1]
+        found = dict(seed_check.found(framework, job, coins(), coins))
+        assert list(found[seed_check.OTHER].values) == [1]

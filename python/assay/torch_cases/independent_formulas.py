@@ -72,7 +72,7 @@ def _own(*names: str) -> Callable[[Formula], Formula]:
 
 
 @cache
-def opinion_on(api: str, parameters: tuple[str, ...]) -> Formula | None:
+def formula_of(api: str, parameters: tuple[str, ...]) -> Formula | None:
     """The formula for a function of PyTorch, which takes the arguments by their names; None if there is
     none."""
     home, _, stem = api.rpartition(".")
@@ -86,7 +86,7 @@ def opinion_on(api: str, parameters: tuple[str, ...]) -> Formula | None:
     taken = tuple(inspect.signature(formula).parameters)
     renamed = renamed if like else {parameters[0]: taken[0], "other": "y", "mat2": "y"}
 
-    def opinion(named: dict[str, Any]) -> Any:
+    def evaluate(named: dict[str, Any]) -> Any:
         tensors = [value for value in named.values() if isinstance(value, torch.Tensor)]
         floating = any(tensor.is_floating_point() for tensor in tensors)
         if not floating or any(tensor.is_complex() for tensor in tensors):
@@ -98,7 +98,7 @@ def opinion_on(api: str, parameters: tuple[str, ...]) -> Formula | None:
         }
         return None if given.keys() - {*taken} else formula(**given)
 
-    return opinion
+    return evaluate
 
 
 @_own("relu")

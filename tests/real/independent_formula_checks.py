@@ -1,4 +1,4 @@
-"""Formulas that give second opinions on PyTorch's functions agree with them (assay.torch_cases.second).
+"""The formulas of assay.torch_cases.independent_formulas agree with PyTorch's functions.
 
 test_torch_cases.py runs it in a lane's Python, which has PyTorch.
 """
@@ -11,8 +11,8 @@ import torch
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 
 from assay.registry import load_all  # noqa: E402
+from assay.torch_cases.independent_formulas import formula_of  # noqa: E402
 from assay.torch_cases.names import function_of, parameters_of  # noqa: E402
-from assay.torch_cases.second import opinion_on  # noqa: E402
 
 load_all()
 X = torch.linspace(-5, 5, 24, dtype=torch.float64).reshape(4, 6)
@@ -49,7 +49,7 @@ UNKNOWN = [
 def test_formulas_agree_with_pytorch():
     for api, arguments in KNOWN:
         function = function_of(torch, api)
-        opinion = opinion_on(api, parameters_of(torch, api, function))
+        opinion = formula_of(api, parameters_of(torch, api, function))
         given = {name: each.clone() if hasattr(each, "clone") else each for name, each in arguments.items()}
         positional = [given.pop("self")] if "self" in given else []
         torch.testing.assert_close(opinion(arguments), function(*positional, **given))
@@ -57,12 +57,12 @@ def test_formulas_agree_with_pytorch():
 
 def test_arguments_that_a_formula_does_not_know():
     for api, arguments in UNKNOWN:
-        assert opinion_on(api, tuple(arguments))(arguments) is None, api
+        assert formula_of(api, tuple(arguments))(arguments) is None, api
 
 
 def test_functions_that_no_formula_knows():
-    assert opinion_on("torch.sin", ("input",)) is None
-    assert opinion_on("torch.ops.aten.relu", ("self",)) is None
+    assert formula_of("torch.sin", ("input",)) is None
+    assert formula_of("torch.ops.aten.relu", ("self",)) is None
 
 
 if __name__ == "__main__":

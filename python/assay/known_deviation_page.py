@@ -1,38 +1,42 @@
 """Lists the known deviations of the API tables. This command writes the reference page:
 
-python -m assay.accommodated FILE
+python -m assay.known_deviation_page FILE
 """
 
 import os
 import sys
 from typing import Any
 
-from assay.accommodations import Accommodation
+from assay.known_deviation import KnownDeviation
 from assay.registry import load_all
 
 
 def told(apis: dict[str, Any]) -> dict[str, list[str]]:
     """The deviations of each API in words, as a run stores them."""
-    return {name: [str(each) for each in api.accommodates] for name, api in apis.items() if api.accommodates}
+    return {
+        name: [str(each) for each in api.known_deviations]
+        for name, api in apis.items()
+        if api.known_deviations
+    }
 
 
 def page(apis: dict[str, Any]) -> str:
     """The text of the page of known deviations, in Markdown."""
-    names: dict[Accommodation, list[str]] = {}
+    names: dict[KnownDeviation, list[str]] = {}
     for name, api in sorted(apis.items()):
-        for each in api.accommodates:
+        for each in api.known_deviations:
             names.setdefault(each, []).append(name)
     lines = [
         "# Known deviations",
         "",
-        "`python -m assay.accommodated` generates this page, and a test checks that it is current.",
+        "`python -m assay.known_deviation_page` generates this page, and a test checks that it is current.",
         "",
         "A `pass` of these APIs does not show that Paddle is right in the listed respect. Reports count",
         "their cases as known deviations. Behaviour that Paddle documents is not listed. Value regimes that",
         "are not judged are not listed either: reports give their reasons.",
         "",
         f"The tables have {len(names)} known deviations in "
-        f"{sum(1 for api in apis.values() if api.accommodates)} of {len(apis)} APIs.",
+        f"{sum(1 for api in apis.values() if api.known_deviations)} of {len(apis)} APIs.",
     ]
     for kind, title in (
         ("follows", "The reference follows Paddle"),
