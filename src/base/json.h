@@ -1,12 +1,10 @@
 #pragma once
 
-// Parses JSON that somebody else wrote.
+// Reads and writes JSON.
 
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
-
-#include "base/text.h"
 
 namespace assay {
 
@@ -14,10 +12,12 @@ namespace assay {
 inline constexpr std::size_t kDeepestJson = 100;
 
 // The value; discarded (is_discarded()) where the text is no JSON or nests deeper.
-inline nlohmann::json parse_json(std::string_view text) {
-  if (nests_deeper(text, kDeepestJson)) return nlohmann::json(nlohmann::json::value_t::discarded);
-  return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-}
+nlohmann::json parse_json(std::string_view text);
+
+// The value as text, with one line for each entry if `indent` is not negative. Bytes that are not
+// UTF-8 are replaced.
+std::string dumped(const nlohmann::json& value, int indent = -1);
+std::string dumped(const nlohmann::ordered_json& value, int indent = -1);
 
 // The text under `key` of an object; empty where it has none or something else.
 inline std::string text_of(const nlohmann::json& object, const char* key) {

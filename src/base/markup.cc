@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "base/utf8.h"
 
 namespace assay {
@@ -50,6 +51,15 @@ std::string escape_markup(std::string_view text) {
     }
     if (good < text.size()) safe += '?';
     text.remove_prefix(std::min(good + 1, text.size()));
+  }
+  return safe;
+}
+
+std::string escape_markdown(std::string_view text) {
+  std::string safe;
+  for (const char c : one_line(text)) {
+    if (std::string_view("\\`*_{}[]<>#|~&@").find(c) != std::string_view::npos) safe += '\\';
+    safe += c;
   }
   return safe;
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-// Escapes untrusted text for HTML and XML.
+// Escapes untrusted text for HTML, XML and Markdown.
 
 #include <string>
 #include <string_view>
@@ -11,5 +11,8 @@ namespace assay {
 // because an attribute turns a bare one into a blank. Control characters, bytes that are not
 // UTF-8 (surrogates too), U+FFFE and U+FFFF, which XML 1.0 cannot hold, become '?'.
 std::string escape_markup(std::string_view text);
+
+// The text as one line of GitHub's Markdown, in which nothing is markup or mentions a person.
+std::string escape_markdown(std::string_view text);
 
 }  // namespace assay

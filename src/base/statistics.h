@@ -29,6 +29,14 @@ T upper_median(std::vector<T> values) {
   return count == 0 ? T{} : ranked(std::move(values), count / 2);
 }
 
+// The smallest value with at least this percentage of the values at or below it (nearest rank).
+// 0 of no values.
+template <typename T>
+T percentile(std::vector<T> values, std::size_t percent) {
+  const std::size_t place = (values.size() * percent + 99) / 100;
+  return values.empty() ? T{} : ranked(std::move(values), std::max<std::size_t>(place, 1) - 1);
+}
+
 // Of two values in the middle, the mean. 0 of no values.
 inline double median_of(const std::vector<double>& values) {
   if (values.size() % 2 == 1) return upper_median(values);

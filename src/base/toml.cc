@@ -14,6 +14,7 @@
 #include <toml++/toml.h>
 
 #include "base/nearest.h"
+#include "base/utf8.h"
 
 namespace assay {
 namespace {
@@ -81,6 +82,22 @@ std::size_t end_of_string(std::string_view text, std::size_t at) {
 }
 
 }  // namespace
+
+std::string toml_text(std::string_view text) {
+  std::string safe = "\"";
+  for (const char c : replace_bad_bytes(text)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      safe += '\\';
+      safe += c;
+    } else if (byte < ' ' || byte == 0x7f) {
+      safe += fmt::format("\\u{:04X}", byte);
+    } else {
+      safe += c;
+    }
+  }
+  return safe + "\"";
+}
 
 Status check_toml_keys(std::string_view text, std::string_view where) {
   constexpr std::size_t kMostParts = 16;

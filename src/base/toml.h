@@ -32,6 +32,9 @@ struct ConfigNode {
 // Parses TOML. `where` is its name in error messages, which have the line.
 Result<ConfigNode> toml_tree(std::string_view text, std::string_view where);
 
+// The text as a basic string of TOML, in quotes.
+std::string toml_text(std::string_view text);
+
 // Refuses keys of so many parts (a.b.c …) that the tables, which recurse, would overflow the stack.
 Status check_toml_keys(std::string_view text, std::string_view where);
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/markup.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -53,16 +54,6 @@ std::string failure_line(const Failure& failure) {
                      failure.stage.empty() ? "" : " · ", failure.stage, failure.state,
                      failure.detail.empty() ? "" : ": ", one_line(failure.detail),
                      failure.reason.empty() ? "" : " (" + failure.reason + ")");
-}
-
-// Plain text in a cell of Markdown.
-std::string plain(std::string_view text) {
-  std::string safe;
-  for (const char c : one_line(text)) {
-    if (std::string_view("\\`*_{}[]<>#|~&@").find(c) != std::string_view::npos) safe += '\\';
-    safe += c;
-  }
-  return safe;
 }
 
 std::map<std::string, std::vector<const Failure*>> by_model(const Findings& findings) {
@@ -160,17 +151,18 @@ std::string matrix_text(const Findings& findings, bool all) {
 }
 
 std::string markdown(const std::string& name, const Findings& findings) {
-  std::string text = fmt::format(
-      "### {} {}\n\n{}\n", findings.new_failures() == 0 ? ":white_check_mark:" : ":x:", plain(name),
-      summary_line(findings));
+  std::string text =
+      fmt::format("### {} {}\n\n{}\n", findings.new_failures() == 0 ? ":white_check_mark:" : ":x:",
+                  escape_markdown(name), summary_line(findings));
   if (findings.failures.empty()) return text;
   text += "\n| | model | stage | state | detail |\n|---|---|---|---|---|\n";
   std::size_t shown = 0;
   for (const bool known : {false, true}) {
     for (const Failure& each : findings.failures) {
       if (each.known != known || shown++ >= kMostRows) continue;
-      text += fmt::format("| {} | {} | {} | {} | {} |\n", mark_of(each), plain(each.model),
-                          plain(each.stage), plain(each.state), plain(each.detail));
+      text += fmt::format("| {} | {} | {} | {} | {} |\n", mark_of(each),
+                          escape_markdown(each.model), escape_markdown(each.stage),
+                          escape_markdown(each.state), escape_markdown(each.detail));
     }
   }
   if (shown > kMostRows) text += fmt::format("\nand {} more\n", shown - kMostRows);
@@ -218,7 +210,7 @@ Result<std::string> html(const std::string& name, const Findings& findings) {
   nlohmann::json page = json_report(name, findings);
   page["summary"] = summary_line(findings);
   page["kinds"] = kinds_of(findings);
-  const std::string text = page.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string text = dumped(page);
   return pages::whole_page(
       {.kind = pages::Kind::chain, .title = name, .data = text, .packed = false});
 }

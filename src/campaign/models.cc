@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "campaign/formats.h"
 #include "campaign/remote.h"
@@ -140,8 +141,7 @@ class Models : public Units {
   Status write_results(const Findings& findings) const {
     const std::string& name = campaign_.name;
     ASSAY_TRY(const std::string page, html(name, findings));
-    const std::string report =
-        json_report(name, findings).dump(1, ' ', false, json::error_handler_t::replace);
+    const std::string report = dumped(json_report(name, findings), 1);
     for (const auto& [file, text] :
          {std::pair<const char*, std::string>{"matrix.txt", matrix_text(findings, true)},
           {"campaign.json", report},

@@ -25,10 +25,6 @@ using nlohmann::json;
 
 constexpr int kVersion = 1;  // of lines, lists and histories
 
-std::string dumped(const json& object) {
-  return object.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
 // The value of a text of this version, or nothing if it has another form.
 template <typename T>
 std::optional<T> parsed(std::string_view text, const char* key) {
@@ -49,9 +45,6 @@ bool covers(const Failure& known, const Failure& failure) {
   return known.model == failure.model && known.stage == failure.stage &&
          (known.state.empty() || known.state == failure.state);
 }
-
-// A text as a basic string of TOML, whose escapes are those of JSON.
-std::string toml_text(const std::string& text) { return dumped(json(text)); }
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/nearest.h"
+#include "base/text.h"
 #include "case/case_reader.h"
 
 namespace assay {
@@ -78,8 +79,8 @@ bool CaseReader::tensor_again() {
   if (!whole_number(number)) return false;
   const std::size_t known = out_.tensors_.size();
   if (number < 1 || static_cast<std::uint64_t>(number) > known) {
-    return fail(begin, fmt::format("Tensor#{}: the case has only {} tensor{} before it", number,
-                                   known, known == 1 ? "" : "s"));
+    return fail(begin, fmt::format("Tensor#{}: the case has only {} before it", number,
+                                   count_of(known, "tensor")));
   }
   Case::Node& node = add(ValueKind::tensor);
   node.first = static_cast<std::uint64_t>(number) - 1;

@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "cli/choices.h"
 #include "cli/exit_code.h"
 #include "cli/gate.h"
@@ -93,7 +94,7 @@ std::string unread_failures(const RunReport& report, std::uint64_t most) {
 
 Status write_known(RunReader& run, const std::string& file) {
   ASSAY_TRY(const WrittenBaseline written, write_baseline(run, file));
-  show(stderr, "{}: {} known fault{}\n", file, written.faults, written.faults == 1 ? "" : "s");
+  show(stderr, "{}: {}\n", file, count_of(written.faults, "known fault"));
   for (const FaultKey& key : written.gone) {
     show(stderr, "  no longer there: {} {}, {}: {}\n", name(key.outcome), key.api, key.where,
          key.how);

@@ -105,9 +105,8 @@ const CorpusPlaces::Place* CorpusPlaces::find(std::uint64_t id) const {
 }
 
 std::string finding_line(const Finding& finding) {
-  return fmt::format("{}{}{}: {} ({} case{})", finding.key.api,
-                     finding.key.where.empty() ? "" : ", ", finding.key.where, finding.message,
-                     finding.cases, finding.cases == 1 ? "" : "s");
+  return fmt::format("{}{}{}: {} ({})", finding.key.api, finding.key.where.empty() ? "" : ", ",
+                     finding.key.where, finding.message, count_of(finding.cases, "case"));
 }
 
 std::string sarif_log(const std::vector<Finding>& findings, const CorpusPlaces& places,

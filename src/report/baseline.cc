@@ -12,7 +12,6 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "base/toml.h"
-#include "base/utf8.h"
 #include "case/canonical.h"
 #include "store/accommodations.h"
 
@@ -208,22 +207,6 @@ Result<Baseline> load_baseline(const std::filesystem::path& file) {
 }
 
 // ---- writing ----
-
-std::string toml_text(std::string_view text) {
-  std::string safe = "\"";
-  for (const char c : replace_bad_bytes(text)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      safe += '\\';
-      safe += c;
-    } else if (byte < ' ' || byte == 0x7f) {
-      safe += fmt::format("\\u{:04X}", byte);
-    } else {
-      safe += c;
-    }
-  }
-  return safe + "\"";
-}
 
 std::string toml_text(const std::set<std::string>& texts) {
   std::vector<std::string> all;

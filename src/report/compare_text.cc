@@ -22,7 +22,7 @@ std::string title_of(const FaultKey& key) {
 }
 
 std::string extent_text(const FaultSums& sums) {
-  std::string text = fmt::format("{} case{}", sums.cases, sums.cases == 1 ? "" : "s");
+  std::string text = count_of(static_cast<std::uint64_t>(sums.cases), "case");
   if (!sums.extent.dtypes.empty())
     text += "; " + fmt::format("{}", fmt::join(sums.extent.dtypes, ", "));
   if (!sums.extent.values.empty()) {

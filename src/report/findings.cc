@@ -186,26 +186,30 @@ std::string findings_table(const std::vector<Finding>& findings, bool compared,
   return table;
 }
 
+nlohmann::json finding_json(const Finding& finding) {
+  nlohmann::json object{{"digest", finding.key.digest()},
+                        {"api", finding.key.api},
+                        {"outcome", name(finding.key.outcome)},
+                        {"where", finding.key.where},
+                        {"how", finding.key.how},
+                        {"cases", finding.cases},
+                        {"state", word(finding.state)},
+                        {"why", finding.why},
+                        {"values", finding.extent.values},
+                        {"dtypes", finding.extent.dtypes},
+                        {"id", format_case_id(finding.id)},
+                        {"shrunk", finding.shrunk},
+                        {"message", finding.message}};
+  if (finding.element) object["element"] = finding.element->json();
+  return object;
+}
+
 nlohmann::json findings_json(const std::vector<Finding>& findings) {
   nlohmann::json all = nlohmann::json::array();
-  for (std::size_t i = 0; i < findings.size(); ++i) {
-    const Finding& finding = findings[i];
-    all.push_back({{"number", i + 1},
-                   {"digest", finding.key.digest()},
-                   {"api", finding.key.api},
-                   {"outcome", name(finding.key.outcome)},
-                   {"where", finding.key.where},
-                   {"how", finding.key.how},
-                   {"cases", finding.cases},
-                   {"state", word(finding.state)},
-                   {"why", finding.why},
-                   {"values", finding.extent.values},
-                   {"dtypes", finding.extent.dtypes},
-                   {"id", format_case_id(finding.id)},
-                   {"case", finding.text},
-                   {"shrunk", finding.shrunk},
-                   {"message", finding.message}});
-    if (finding.element) all.back()["element"] = finding.element->json();
+  for (const Finding& finding : findings) {
+    nlohmann::json& object = all.emplace_back(finding_json(finding));
+    object["number"] = all.size();
+    object["case"] = finding.text;
   }
   return all;
 }

@@ -79,6 +79,8 @@ void add_shrunk(const ShrunkCases& shrunk, std::vector<Finding>& findings);
 // only messages are wrapped: cases stay whole, to be copied.
 std::string findings_table(const std::vector<Finding>& findings, bool compared,
                            const Terminal& terminal = {});
+// Without its case.
+nlohmann::json finding_json(const Finding& finding);
 nlohmann::json findings_json(const std::vector<Finding>& findings);
 // The dtypes and value regimes of a finding: "float32, float64; usual, wide".
 std::string circumstances(const Finding& finding);

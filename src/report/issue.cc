@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "case/canonical.h"
 #include "case/parser.h"
 #include "report/inputs.h"
@@ -114,8 +115,7 @@ Result<Issue> write_issue(const Properties& properties, const Finding& finding,
   }
   issue.text += fmt::format("- got: {}\n- source of the expected result: {}\n", verdict.message,
                             known_by(properties, fault, witness_of(trial, fault)));
-  issue.text += fmt::format("- seen in {} case{} of the run{}{}\n", finding.cases,
-                            finding.cases == 1 ? "" : "s",
+  issue.text += fmt::format("- seen in {} of the run{}{}\n", count_of(finding.cases, "case"),
                             circumstances(finding).empty() ? "" : ": ", circumstances(finding));
   issue.text += fmt::format("- rerun with assay: `{}`\n", rerun_command(shown.text, properties));
   return issue;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/markup.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "case/canonical.h"
@@ -26,14 +27,7 @@ std::string shortened(const std::string& line) {
 }
 
 // Plain text in a cell: nothing in it is markup or a mention of a person.
-std::string cell(std::string_view text) {
-  std::string safe;
-  for (const char c : shortened(one_line(text))) {
-    if (std::string_view("\\`*_{}[]<>#|~&@").find(c) != std::string_view::npos) safe += '\\';
-    safe += c;
-  }
-  return safe;
-}
+std::string cell(std::string_view text) { return escape_markdown(shortened(one_line(text))); }
 
 // A code span in a cell. Only a bar needs an escape there.
 std::string code(std::string_view text) {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/atomic_file.h"
+#include "base/json.h"
 #include "report/run_report.h"
 #include "wire/frame.h"
 #include "wire/settings.h"
@@ -20,10 +21,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kVersion = 1;
 
-std::string dumped(const Json& line) {
-  return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
 std::string line_of(std::string_view text, const Mutant& mutant) {
   Json line;
   line["case"] = text;
@@ -33,7 +30,7 @@ std::string line_of(std::string_view text, const Mutant& mutant) {
   if (mutant.weak) line["weak"] = true;
   if (!mutant.planted.empty()) line["planted"] = mutant.planted;
   if (!mutant.message.empty()) line["message"] = mutant.message;
-  return dumped(line);
+  return dumped(line) + "\n";
 }
 
 }  // namespace
@@ -43,7 +40,7 @@ Status write_mutants(Store& store, const Policies& policies, const std::filesyst
   ASSAY_TRY(wire::CaseSettingsT settings, wire::settings_of(properties));
   ASSAY_TRY(const Rules rules, Rules::of(std::move(settings)));
   ASSAY_TRY(AtomicFile out, AtomicFile::create(file));
-  ASSAY_CHECK(out.write(dumped({{"version", kVersion}, {"properties", properties}})));
+  ASSAY_CHECK(out.write(dumped(Json{{"version", kVersion}, {"properties", properties}}) + "\n"));
   const Status written = store.each_finished([&](const FinishedCase& finished) -> Status {
     const auto record = wire::open<wire::Record>(finished.record);
     if (!record) return {};

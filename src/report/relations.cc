@@ -97,7 +97,7 @@ Status RelationTable::write(const std::filesystem::path& file) const {
     for (const auto& [relation, cell] : cells) made["apis"][api][relation] = json_of(cell);
   }
   ASSAY_TRY(AtomicFile out, AtomicFile::create(file));
-  ASSAY_CHECK(out.write(made.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"));
+  ASSAY_CHECK(out.write(dumped(made, 1) + "\n"));
   return out.commit();
 }
 

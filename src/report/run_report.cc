@@ -58,14 +58,6 @@ std::string find_own_command() {
 
 std::size_t index_of(Outcome outcome) { return static_cast<std::size_t>(outcome); }
 
-std::uint64_t failures(const OutcomeCounts& counts) {
-  std::uint64_t sum = 0;
-  for (const OutcomeInfo& outcome : kOutcomes) {
-    if (outcome.failed) sum += counts[index_of(outcome.outcome)];
-  }
-  return sum;
-}
-
 std::uint64_t total(const OutcomeCounts& counts) {
   std::uint64_t sum = 0;
   for (const std::uint64_t count : counts) sum += count;
@@ -127,6 +119,14 @@ void take_accommodations(RunReport& report) {
 }
 
 }  // namespace
+
+std::uint64_t failures(const OutcomeCounts& counts) {
+  std::uint64_t sum = 0;
+  for (const OutcomeInfo& outcome : kOutcomes) {
+    if (outcome.failed) sum += counts[index_of(outcome.outcome)];
+  }
+  return sum;
+}
 
 // Looking for the program takes some twenty system calls, and every failed case needs its name.
 const std::string& own_command() {
@@ -308,8 +308,6 @@ nlohmann::json json_report(const RunReport& report) {
   return object;
 }
 
-std::string json_text(const nlohmann::json& object) {
-  return object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
+std::string json_text(const nlohmann::json& object) { return dumped(object, 2) + "\n"; }
 
 }  // namespace assay

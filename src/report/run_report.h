@@ -20,6 +20,9 @@ namespace assay {
 
 using OutcomeCounts = std::array<std::uint64_t, kOutcomes.size()>;
 
+// The cases with an outcome that is a failure.
+std::uint64_t failures(const OutcomeCounts& counts);
+
 struct ApiReport {
   OutcomeCounts outcomes{};
   std::int64_t nanoseconds = 0;  // in all lanes together

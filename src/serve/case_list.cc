@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "case/canonical.h"
 #include "pages/packing.h"
 #include "report/run_report.h"
@@ -52,7 +53,7 @@ Result<std::string> CaseList::packed(const std::vector<Row>& rows) {
     nlohmann::json& column = part[name] = nlohmann::json::array();
     for (const Row& row : rows) column.push_back(row.*member);
   }
-  return pages::gzipped(part.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  return pages::gzipped(dumped(part));
 }
 
 Result<std::vector<CaseList::Part>> CaseList::parts() {

@@ -17,14 +17,6 @@ constexpr std::size_t kShownText = 500;
 constexpr std::size_t kShownCase = 4'000;
 constexpr std::size_t kShownMinutes = 2'000;
 
-std::uint64_t failures(const OutcomeCounts& counts) {
-  std::uint64_t sum = 0;
-  for (const OutcomeInfo& each : kOutcomes) {
-    if (each.failed) sum += counts[static_cast<std::size_t>(each.outcome)];
-  }
-  return sum;
-}
-
 nlohmann::json counts_json(const OutcomeCounts& counts) {
   nlohmann::json object = nlohmann::json::object();
   for (const OutcomeInfo& each : kOutcomes) {
@@ -189,24 +181,11 @@ nlohmann::json LiveRun::found_json() const {
   nlohmann::json list = nlohmann::json::array();
   for (const Finding& each : findings()) {
     if (list.size() == kShown) break;
-    list.push_back({{"digest", each.key.digest()},
-                    {"api", each.key.api},
-                    {"outcome", std::string(name(each.key.outcome))},
-                    {"where", each.key.where},
-                    {"how", each.key.how},
-                    {"values", each.extent.values},
-                    {"dtypes", each.extent.dtypes},
-                    {"cases", each.cases},
-                    {"id", format_case_id(each.id)},
-                    {"text", each.text.substr(0, kShownCase)},
-                    {"shrunk", each.shrunk},
-                    {"message", shortened(each.message)},
-                    {"state", word(each.state)},
-                    {"why", each.why},
-                    {"first_ms", each.first_ms},
-                    {"last_ms", each.last_ms}});
-    if (!each.element) continue;
-    list.back()["element"] = each.element->json();
+    nlohmann::json& finding = list.emplace_back(finding_json(each));
+    finding["text"] = each.text.substr(0, kShownCase);
+    finding["message"] = shortened(each.message);
+    finding["first_ms"] = each.first_ms;
+    finding["last_ms"] = each.last_ms;
   }
   return list;
 }

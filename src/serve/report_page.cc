@@ -8,6 +8,7 @@
 
 #include "base/atomic_file.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "case/canonical.h"
 #include "pages/page.h"
@@ -129,7 +130,7 @@ Status write_report_page(RunReader& run, const ReportPage& page) {
                                   shell_word(std::filesystem::absolute(page.folder).string()));
   }
   ASSAY_TRY(const std::vector<CaseList::Part> parts, grown.listed().parts());
-  const std::string text = data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string text = dumped(data);
   ASSAY_TRY(
       const std::string html,
       pages::whole_page({.title = name.empty() ? "assay" : name, .data = text, .parts = parts}));

@@ -7,6 +7,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/json.h"
+
 namespace assay::timeline {
 
 Strings::Strings() { texts_.emplace_back("(too many names)"); }
@@ -26,7 +28,7 @@ std::size_t Strings::Hash::operator()(std::string_view text) const {
 StringId Strings::intern(std::string_view text) {
   if (is_ascii(text)) return intern_valid(text);
   using nlohmann::json;
-  const std::string escaped = json(text).dump(-1, ' ', false, json::error_handler_t::replace);
+  const std::string escaped = dumped(json(text));
   return intern_valid(json::parse(escaped).get<std::string>());
 }
 

@@ -61,14 +61,6 @@ std::vector<double> logarithms(std::span<const double> values) {
   return logs;
 }
 
-// The quantile by linear interpolation.
-double quantile(std::span<const double> sorted, double share) {
-  const double position = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(position);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (sorted[above] - sorted[below]) * (position - static_cast<double>(below));
-}
-
 }  // namespace
 
 std::string_view name(Speed speed) {
@@ -77,10 +69,9 @@ std::string_view name(Speed speed) {
 }
 
 double spread_of(std::span<const double> values) {
-  std::vector<double> sorted(values.begin(), values.end());
-  std::sort(sorted.begin(), sorted.end());
-  const double middle = quantile(sorted, 0.5);
-  return middle > 0 ? (quantile(sorted, 0.75) - quantile(sorted, 0.25)) / middle : 0;
+  const std::vector<double> all(values.begin(), values.end());
+  const double middle = median_of(all);
+  return middle > 0 ? (percentile(all, 75) - percentile(all, 25)) / middle : 0;
 }
 
 Ratio ratio_of_pairs(std::span<const double> ratios, double doubt) {

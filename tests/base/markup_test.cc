@@ -21,5 +21,9 @@ TEST(Markup, HoldsOnlyWhatXmlCanWrite) {
   EXPECT_EQ(escape_markup(""), "");
 }
 
+TEST(Markdown, NothingInItIsMarkup) {
+  EXPECT_EQ(escape_markdown("a|b *c* @d\n- e"), "a\\|b \\*c\\* \\@d\\n- e");
+}
+
 }  // namespace
 }  // namespace assay

@@ -25,6 +25,15 @@ TEST(Statistics, MedianOfNothingIsZero) {
   EXPECT_EQ(upper_median(std::vector<int>{}), 0);
 }
 
+TEST(Statistics, PercentileIsOneOfTheValues) {
+  const std::vector<int> values{40, 10, 30, 20};
+  EXPECT_EQ(percentile(values, 0), 10);
+  EXPECT_EQ(percentile(values, 50), 20);
+  EXPECT_EQ(percentile(values, 51), 30);
+  EXPECT_EQ(percentile(values, 100), 40);
+  EXPECT_EQ(percentile(std::vector<int>{}, 50), 0);
+}
+
 TEST(Statistics, RankedCountsFromTheLeast) {
   const std::vector<int> values{30, 10, 20, 20};
   EXPECT_EQ(ranked(values, 0), 10);

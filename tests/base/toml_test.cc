@@ -113,5 +113,12 @@ TEST(Toml, TakesDotsWhereTheyAreNoParts) {
   EXPECT_TRUE(check_toml_keys("a = " + numbers + "]", "file.toml"));
 }
 
+TEST(Toml, WrittenTextsAreReadAsTheyWere) {
+  const std::string text = "a \"quoted\" \\ \t\x7f\n\u4e2d";
+  const auto tree = toml_tree("key = " + toml_text(text), "here");
+  ASSERT_TRUE(tree) << tree.error().message;
+  EXPECT_EQ(tree->entries.at(0).text, text);
+}
+
 }  // namespace
 }  // namespace assay

@@ -137,14 +137,12 @@ Result<Golden> read_golden(std::string_view text, const std::string& path) {
 std::string write_golden(const Golden& golden) {
   json runs = json::array();
   for (const Run& run : golden.runs) runs.push_back(json_of(run));
-  const auto dump = [](const json& value) {
-    return value.dump(-1, ' ', false, json::error_handler_t::replace);
-  };
   // A line for each run, so that a file in git has a diff that can be read.
   std::string text = fmt::format(
       "{{\"format\":\"{}\",\"version\":{},\"model\":{},\"mode\":{},\"device\":{},\"runs\":[",
-      kFormat, Golden::kVersion, dump(golden.model), dump(golden.mode), dump(golden.device));
-  for (std::size_t i = 0; i < runs.size(); ++i) text += (i == 0 ? "\n" : ",\n") + dump(runs[i]);
+      kFormat, Golden::kVersion, dumped(json(golden.model)), dumped(json(golden.mode)),
+      dumped(json(golden.device)));
+  for (std::size_t i = 0; i < runs.size(); ++i) text += (i == 0 ? "\n" : ",\n") + dumped(runs[i]);
   return text + "\n]}\n";
 }
 

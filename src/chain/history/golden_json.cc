@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "chain/history/record.h"
 
 namespace assay::chain::history {
@@ -58,7 +59,7 @@ Result<std::string> beside_golden(results::ChainStore& store, const std::filesys
   }
   const nlohmann::json object{
       {"file", path.string()}, {"runs", golden.runs.size()}, {"metrics", std::move(metrics)}};
-  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return dumped(object);
 }
 
 }  // namespace assay::chain::history

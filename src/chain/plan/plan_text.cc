@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/text.h"
 
 namespace assay::chain::plan {
@@ -54,7 +55,7 @@ std::string plan_json_lines(const Plan& plan) {
                               {"hosts", stage.hosts},
                               {"directory", stage.directory},
                               {"output", stage.output}};
-    text += line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    text += dumped(line) + "\n";
   }
   return text;
 }

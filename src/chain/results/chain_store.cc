@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json.h"
+
 namespace assay::chain::results {
 namespace {
 
@@ -32,9 +34,7 @@ CREATE TABLE nodes(
   ips REAL, PRIMARY KEY(stage, host)) WITHOUT ROWID;
 )sql";
 
-std::string json_of(const std::vector<std::string>& list) {
-  return nlohmann::json(list).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string json_of(const std::vector<std::string>& list) { return dumped(nlohmann::json(list)); }
 
 // Runs a statement with its parameters in order.
 template <typename... Values>

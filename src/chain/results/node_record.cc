@@ -82,8 +82,7 @@ std::string node_line(const NodeRecord& record) {
                             {"gpu_model", record.gpu_model},
                             {"framework", record.framework},
                             {"state", record.state}};
-  return std::string(kNodeWord) +
-         line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return std::string(kNodeWord) + dumped(line);
 }
 
 std::optional<NodeRecord> read_node_line(std::string_view line) {

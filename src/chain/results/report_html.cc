@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "pages/page.h"
 
 namespace assay::chain::results {
@@ -106,7 +107,7 @@ Result<std::string> chain_report(ChainStore& store, double budget_seconds,
   }
   ASSAY_CHECK(add_before(store, runs, page));
   if (!golden.empty()) page["golden"] = json::parse(golden, nullptr, false);
-  const std::string text = page.dump(-1, ' ', false, json::error_handler_t::replace);
+  const std::string text = dumped(page);
   return pages::whole_page({.kind = pages::Kind::chain,
                             .title = fmt::format("{} {}", run.model, run.mode),
                             .data = text,

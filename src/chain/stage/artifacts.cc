@@ -68,7 +68,7 @@ std::string marks_to_json(const FileMarks& marks) {
     list.push_back(
         {{"path", path}, {"size", mark.size}, {"changed", mark.changed_ns}, {"inode", mark.inode}});
   }
-  return list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return dumped(list);
 }
 
 FileMarks marks_from_json(const std::string& text) {

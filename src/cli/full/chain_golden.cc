@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json.h"
 #include "base/terminal.h"
 #include "chain/history/golden_json.h"
 #include "cli/exit_code.h"
@@ -129,7 +130,7 @@ Result<int> judge(const JudgeArguments& arguments) {
     }
   }
   if (arguments.json) {
-    show(stdout, "{}\n", list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    show(stdout, "{}\n", dumped(list));
   }
   return code;
 }

@@ -9,6 +9,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/statistics.h"
 
 namespace assay::timeline {
@@ -183,11 +184,6 @@ std::string table_row(const std::string& label, const std::vector<double>& colum
   return text + '\n';
 }
 
-double quantile(const std::vector<double>& values, double at) {
-  const auto place = std::lround(at * static_cast<double>(values.size() - 1));
-  return ranked(values, static_cast<std::size_t>(place));
-}
-
 // Many devices: the distribution of each column, the mean of the hosts at both ends, and the
 // devices that are farthest from the median in compute or idle time.
 std::string distribution(const Analysis& analysis, std::size_t top) {
@@ -202,11 +198,11 @@ std::string distribution(const Analysis& analysis, std::size_t top) {
     ++count;
   }
   std::string text;
-  for (const auto& [label, at] :
-       {std::pair{"min", 0.0}, {"median", 0.5}, {"p95", 0.95}, {"max", 1.0}}) {
+  for (const auto& [label, percent] :
+       {std::pair{"min", 0U}, {"median", 50U}, {"p95", 95U}, {"max", 100U}}) {
     std::vector<double> columns;
     columns.reserve(by_column.size());
-    for (const auto& values : by_column) columns.push_back(quantile(values, at));
+    for (const auto& values : by_column) columns.push_back(percentile(values, percent));
     text += table_row(label, columns);
   }
   std::vector<std::pair<double, std::string>> order;
@@ -224,7 +220,7 @@ std::string distribution(const Analysis& analysis, std::size_t top) {
   constexpr std::size_t kCompute = 0;
   constexpr std::size_t kIdle = 4;
   const std::array<std::pair<std::size_t, double>, 2> medians{
-      {{kCompute, quantile(by_column[kCompute], 0.5)}, {kIdle, quantile(by_column[kIdle], 0.5)}}};
+      {{kCompute, percentile(by_column[kCompute], 50)}, {kIdle, percentile(by_column[kIdle], 50)}}};
   std::vector<std::pair<double, std::size_t>> far;
   for (std::size_t i = 0; i < analysis.devices.size(); ++i) {
     double distance = 0;
@@ -323,7 +319,7 @@ std::string analysis_json(const Analysis& analysis, const std::string& members) 
   }
   if (!analysis.slowest_machine.empty()) json["slowest_machine"] = analysis.slowest_machine;
   json["notes"] = analysis.notes;
-  std::string text = json.dump(1, ' ', false, ordered_json::error_handler_t::replace);
+  std::string text = dumped(json, 1);
   if (!members.empty()) {
     while (text.back() == '}' || text.back() == '\n') text.pop_back();
     text += "," + members + "}";

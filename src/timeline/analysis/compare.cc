@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/statistics.h"
 #include "timeline/analysis/analysis_report.h"
 #include "timeline/analysis/report_text.h"
@@ -272,7 +273,7 @@ std::string as_json(const Comparison& comparison) {
     }
     root["sections"].push_back({{"title", section.title}, {"unit", section.unit}, {"rows", rows}});
   }
-  return root.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return dumped(root, 1) + "\n";
 }
 
 }  // namespace

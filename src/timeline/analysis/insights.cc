@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "base/json.h"
 #include "timeline/analysis/flops_report.h"
 #include "timeline/analysis/hang.h"
 #include "timeline/analysis/memory_report.h"
@@ -400,14 +401,13 @@ std::string insights_table(const Insights& insights, std::size_t top) {
 }
 
 std::string insights_members(const Insights& insights, bool calls) {
-  constexpr auto kReplace = ordered_json::error_handler_t::replace;
-  const std::string rest = json_of(insights).dump(1, ' ', false, kReplace);
+  const std::string rest = dumped(json_of(insights), 1);
   if (!calls) return rest.substr(1, rest.size() - 2);
   // Dumped one by one: a single JSON value of all calls would take more memory than the trace.
   std::string text = "\n \"collectives\": [";
   for (std::size_t i = 0; i < insights.collectives.calls.size(); ++i) {
     text += i == 0 ? "\n  " : ",\n  ";
-    text += json_of(insights.collectives.calls[i]).dump(-1, ' ', false, kReplace);
+    text += dumped(json_of(insights.collectives.calls[i]));
   }
   text += "\n ],";
   return text.append(rest, 1, rest.size() - 2);

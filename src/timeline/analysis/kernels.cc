@@ -4,6 +4,8 @@
 #include <map>
 #include <unordered_map>
 
+#include "base/statistics.h"
+
 namespace assay::timeline {
 namespace {
 
@@ -46,13 +48,6 @@ std::unordered_map<StringId, Counted> counters_by_kernel(const Trace& trace) {
     ++of.calls;
   }
   return counted;
-}
-
-// Nearest rank: the smallest value with at least `percent` % of the values at or below it.
-Nanos percentile(const std::vector<Nanos>& sorted, std::size_t percent) {
-  if (sorted.empty()) return 0;
-  const std::size_t place = (sorted.size() * percent + 99) / 100;
-  return sorted[std::max<std::size_t>(place, 1) - 1];
 }
 
 // Finds the step at a time: the last one that began.
@@ -111,7 +106,6 @@ std::vector<KernelRow> kernels_of(const Trace& trace) {
     std::vector<Nanos> times;
     times.reserve(sum.by_step.size());
     for (const auto& [step, time] : sum.by_step) times.push_back(time);
-    std::ranges::sort(times);
     rows.push_back({.name = std::string(trace.strings.text(name)),
                     .kind = sum.kind,
                     .count = sum.count,

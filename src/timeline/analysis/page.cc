@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "base/json.h"
 #include "pages/page.h"
 #include "timeline/analysis/analysis_report.h"
 
@@ -233,7 +234,7 @@ json drawing(const Analysis& analysis, const Trace& trace, const CollectiveRepor
 std::string page_of(json data, const std::string& open) {
   data["version"] = kPageVersion;
   data["kinds"] = kKinds;
-  const std::string text = data.dump(-1, ' ', false, json::error_handler_t::replace);
+  const std::string text = dumped(data);
   // Only packing may fail.
   return pages::whole_page({.kind = pages::Kind::timeline,
                             .title = "assay timeline",

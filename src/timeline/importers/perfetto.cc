@@ -15,6 +15,7 @@
 #include <unordered_map>
 
 #include "base/fd.h"
+#include "base/json.h"
 #include "timeline/importers/builder.h"
 #include "timeline/importers/importer.h"
 #include "timeline/input/byte_source.h"
@@ -30,9 +31,7 @@ std::string text_of(pbf_reader& reader) {
   return {view.data(), view.size()};
 }
 
-std::string json_text(const std::string& text) {
-  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
-}
+std::string json_text(const std::string& text) { return dumped(json(text)); }
 
 using Interned = std::unordered_map<std::uint64_t, std::string>;
 

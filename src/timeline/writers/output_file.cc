@@ -3,6 +3,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
+
 namespace assay::timeline {
 
 Result<OutputFile> OutputFile::create(const std::filesystem::path& path) {
@@ -75,8 +77,7 @@ Status OutputFile::finish() {
 }
 
 std::string json_escaped(std::string_view text) {
-  const std::string quoted =
-      nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string quoted = dumped(nlohmann::json(text));
   return quoted.substr(1, quoted.size() - 2);
 }
 
