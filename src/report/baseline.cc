@@ -208,7 +208,7 @@ Result<Baseline> load_baseline(const std::filesystem::path& file) {
 
 // ---- writing ----
 
-std::string toml_text(const std::set<std::string>& texts) {
+std::string toml_list(const std::set<std::string>& texts) {
   std::vector<std::string> all;
   all.reserve(texts.size());
   for (const std::string& text : texts) all.push_back(toml_text(text));
@@ -220,8 +220,8 @@ std::string fault_block(const FaultKey& key, const KnownFault& known, const std:
                                   kFault, toml_text(key.api), toml_text(name(key.outcome)),
                                   toml_text(key.where), toml_text(key.how));
   const FaultExtent& extent = known.sums.extent;
-  if (!extent.values.empty()) block += fmt::format("values = {}\n", toml_text(extent.values));
-  if (!extent.dtypes.empty()) block += fmt::format("dtypes = {}\n", toml_text(extent.dtypes));
+  if (!extent.values.empty()) block += fmt::format("values = {}\n", toml_list(extent.values));
+  if (!extent.dtypes.empty()) block += fmt::format("dtypes = {}\n", toml_list(extent.dtypes));
   if (known.sums.cases > 0) {
     block += fmt::format("cases = {}\nof = {}\n", known.sums.cases, known.judged);
   }

@@ -15,7 +15,23 @@
 namespace assay {
 namespace {
 
-bool about_test_lane(Outcome outcome) { return info(outcome).definite; }
+// Crashes and hangs, then errors, then wrong results; what says nothing of the test lane is last.
+int severity(const FaultKey& key) {
+  if (!info(key.outcome).definite) return 5;
+  switch (key.outcome) {
+    case Outcome::crash:
+    case Outcome::sanitizer:
+    case Outcome::timeout:
+    case Outcome::oom:
+      return 0;
+    case Outcome::mismatch:
+      return key.how == "value" ? 3 : 2;
+    case Outcome::test_error:
+      return 1;
+    default:
+      return 4;
+  }
+}
 
 // The element of the case's fault with this key; nullopt if the record does not have it.
 std::optional<FaultElement> element_with(const FaultKey& key, const FinishedCase& finished,
@@ -103,8 +119,11 @@ std::vector<Finding> FindingsCollector::findings() const {
     added.element.reset();
   }
   std::stable_sort(sorted.begin(), sorted.end(), [](const Finding& a, const Finding& b) {
-    return std::tuple(a.state, !about_test_lane(a.key.outcome), b.cases) <
-           std::tuple(b.state, !about_test_lane(b.key.outcome), a.cases);
+    const auto spread = [](const Finding& each) {
+      return each.extent.dtypes.size() * each.extent.values.size();
+    };
+    return std::tuple(a.state, severity(a.key), b.extent.error_step, spread(b), b.cases) <
+           std::tuple(b.state, severity(b.key), a.extent.error_step, spread(a), a.cases);
   });
   return sorted;
 }

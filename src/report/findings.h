@@ -65,8 +65,9 @@ class FindingsCollector {
   std::map<FaultKey, Rank> ranks_;
 };
 
-// The findings of a run: new ones first, then those of the framework under test, then by number of
-// cases. Reads the first `most` failed cases of each outcome, and all invalid lines.
+// The findings of a run: new ones first, then by severity (a crash before a mismatch), size of the
+// error, and spread over dtypes and value regimes. Reads the first `most` failed cases of each
+// outcome, and all invalid lines.
 Result<std::vector<Finding>> findings_of(RunReader& run, const RunComparison* comparison,
                                          std::uint64_t most = kAllOfThem);
 // Reads the records of the findings' cases and sets Finding::element. A case without lanes, such as

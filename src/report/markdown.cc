@@ -53,20 +53,22 @@ struct Row {
   const FaultExtent* extent = nullptr;
   std::int64_t cases = 0;
   std::string how;
+  std::string why;   // what came and what is right
   std::string last;  // what to do, as Markdown
 };
 
 class Rows {
  public:
   explicit Rows(const MarkdownParts& parts) : parts_(parts) {
+    for (const Finding& each : parts.findings) places_.emplace(each.key, places_.size());
     parts.comparison == nullptr ? add_findings() : add_comparison(*parts.comparison);
   }
 
   std::string table() const {
     if (lines_.empty()) return {};
     std::string text =
-        "\n| | API | where | how | values | dtypes | cases | reproduce |\n"
-        "|---|---|---|---|---|---|--:|---|\n";
+        "\n| | API | where | how | why | values | dtypes | cases | reproduce |\n"
+        "|---|---|---|---|---|---|---|--:|---|\n";
     const std::size_t shown = std::min(lines_.size(), kMostRows);
     for (std::size_t i = 0; i < shown; ++i) text += lines_[i];
     if (shown == lines_.size()) return text;
@@ -81,11 +83,26 @@ class Rows {
  private:
   void add(const Row& row) {
     states_.push_back(row.state);
-    lines_.push_back(fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", row.state,
-                                 code(row.key->api), cell(row.key->where), cell(row.how),
-                                 cell(fmt::format("{}", fmt::join(row.extent->values, ", "))),
-                                 cell(fmt::format("{}", fmt::join(row.extent->dtypes, ", "))),
-                                 row.cases, row.last));
+    lines_.push_back(fmt::format(
+        "| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", row.state, code(row.key->api),
+        cell(row.key->where), cell(row.how), cell(row.why),
+        cell(fmt::format("{}", fmt::join(row.extent->values, ", "))),
+        cell(fmt::format("{}", fmt::join(row.extent->dtypes, ", "))), row.cases, row.last));
+  }
+
+  // What came and what is right at the element that shows the fault, or else the message.
+  std::string why_of(const FaultKey& key, const std::string& message) const {
+    const std::size_t place = place_of(key);
+    if (place == places_.size() || !parts_.findings[place].element) return message;
+    const FaultElement& element = *parts_.findings[place].element;
+    if (element.got.empty() || element.expected.empty()) return message;
+    return fmt::format("got {}, expected {}", element.got, element.expected);
+  }
+
+  // Of the finding with this key, or the end.
+  std::size_t place_of(const FaultKey& key) const {
+    const auto found = places_.find(key);
+    return found == places_.end() ? places_.size() : found->second;
   }
 
   static std::string how_of(const FaultKey& key, std::string_view why) {
@@ -103,23 +120,29 @@ class Rows {
   void add_findings() {
     for (const Finding& each : parts_.findings) {
       add({"fails", &each.key, &each.extent, static_cast<std::int64_t>(each.cases),
-           how_of(each.key, {}), command(each.id, each.text)});
+           how_of(each.key, {}), why_of(each.key, each.message), command(each.id, each.text)});
     }
   }
 
   void add_comparison(const RunComparison& comparison) {
-    for (const FaultState state : {FaultState::added, FaultState::grown}) {
-      for (const auto& [key, compared] : comparison.faults) {
-        if (compared.state != state) continue;
-        const FaultExample& example = compared.example;
-        add({word(state), &key, &compared.now.extent, compared.now.cases, how_of(key, compared.why),
-             key.outcome == Outcome::invalid ? cell(example.message)
-                                             : command(example.id, example.text)});
-      }
+    using Entry = std::pair<const FaultKey, ComparedFault>;
+    std::vector<const Entry*> worse;
+    for (const Entry& each : comparison.faults) {
+      if (each.second.state != FaultState::known) worse.push_back(&each);
+    }
+    std::ranges::stable_sort(worse, {}, [&](const Entry* each) {
+      return std::pair(each->second.state, place_of(each->first));
+    });
+    for (const Entry* each : worse) {
+      const auto& [key, compared] = *each;
+      const FaultExample& example = compared.example;
+      add({word(compared.state), &key, &compared.now.extent, compared.now.cases,
+           how_of(key, compared.why), why_of(key, example.message),
+           key.outcome == Outcome::invalid ? std::string() : command(example.id, example.text)});
     }
     for (const LostCoverage& lost : comparison.lost) add(lost);
     for (const auto& [key, known] : comparison.fixed) {
-      add({"fixed", &key, &known.sums.extent, known.sums.cases, how_of(key, {}),
+      add({"fixed", &key, &known.sums.extent, known.sums.cases, how_of(key, {}), known.reason,
            cell(known.upstream)});
     }
   }
@@ -134,10 +157,12 @@ class Rows {
          &extent,
          lost.rejected ? lost.now.rejected : lost.now.not_judged,
          lost.text(),
+         {},
          {}});
   }
 
   const MarkdownParts& parts_;
+  std::map<FaultKey, std::size_t> places_;  // indexes of the findings
   std::vector<std::string> lines_;
   std::vector<std::string_view> states_;
 };

@@ -58,12 +58,6 @@ std::string find_own_command() {
 
 std::size_t index_of(Outcome outcome) { return static_cast<std::size_t>(outcome); }
 
-std::uint64_t total(const OutcomeCounts& counts) {
-  std::uint64_t sum = 0;
-  for (const std::uint64_t count : counts) sum += count;
-  return sum;
-}
-
 nlohmann::json outcomes_json(const OutcomeCounts& counts) {
   nlohmann::json object = nlohmann::json::object();
   for (const OutcomeInfo& outcome : kOutcomes) {
@@ -125,6 +119,12 @@ std::uint64_t failures(const OutcomeCounts& counts) {
   for (const OutcomeInfo& outcome : kOutcomes) {
     if (outcome.failed) sum += counts[index_of(outcome.outcome)];
   }
+  return sum;
+}
+
+std::uint64_t total(const OutcomeCounts& counts) {
+  std::uint64_t sum = 0;
+  for (const std::uint64_t count : counts) sum += count;
   return sum;
 }
 

@@ -22,6 +22,7 @@ using OutcomeCounts = std::array<std::uint64_t, kOutcomes.size()>;
 
 // The cases with an outcome that is a failure.
 std::uint64_t failures(const OutcomeCounts& counts);
+std::uint64_t total(const OutcomeCounts& counts);
 
 struct ApiReport {
   OutcomeCounts outcomes{};

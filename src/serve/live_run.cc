@@ -39,6 +39,13 @@ nlohmann::json stages_json(const StageTimes& times) {
   return list;
 }
 
+// The seconds of so many cases in all lanes together, as text reports count them.
+double in_lanes(const StageTimes& times, std::uint64_t cases) {
+  if (times.cases == 0) return 0;
+  return static_cast<double>(times.in_lanes()) / 1e9 * static_cast<double>(cases) /
+         static_cast<double>(times.cases);
+}
+
 // The LiveRun::kShown rows with the most failures. `rows`: the failures and the JSON of each row.
 nlohmann::json worst(std::vector<std::pair<std::uint64_t, nlohmann::json>> rows) {
   std::stable_sort(rows.begin(), rows.end(),
@@ -78,7 +85,6 @@ LiveRun::Apis LiveRun::apis() const {
     api.outcomes[static_cast<std::size_t>(key.outcome)] += static_cast<std::uint64_t>(sums.cases);
     api.dtypes[key.traits.dtype][static_cast<std::size_t>(key.outcome)] +=
         static_cast<std::uint64_t>(sums.cases);
-    api.took_us += sums.took_us;
     api.stages.add(sums.stages);
   }
   return apis;
@@ -134,7 +140,7 @@ nlohmann::json LiveRun::apis_json(Apis apis) const {
                                      {"dtypes", std::move(dtypes)},
                                      {"outcomes", counts_json(api.outcomes)},
                                      {"failed", failures(api.outcomes)},
-                                     {"seconds", static_cast<double>(api.took_us) / 1e6},
+                                     {"seconds", in_lanes(api.stages, total(api.outcomes))},
                                      {"timed", api.stages.cases},
                                      {"stage_ms", stages_json(api.stages)}});
   }
@@ -172,6 +178,7 @@ nlohmann::json LiveRun::sizes_json() const {
     list.push_back({{"size", kSizes[i]},
                     {"cases", cases[i]},
                     {"timed", sizes[i].cases},
+                    {"seconds", in_lanes(sizes[i], static_cast<std::uint64_t>(cases[i]))},
                     {"stage_ms", stages_json(sizes[i])}});
   }
   return list;

@@ -70,7 +70,6 @@ class LiveRun {
   struct OfApi {
     OutcomeCounts outcomes{};
     std::map<std::string_view, OutcomeCounts> dtypes;
-    std::int64_t took_us = 0;  // in slots
     StageTimes stages;
   };
   using Apis = std::map<std::string_view, OfApi>;

@@ -28,6 +28,7 @@ std::vector<RunTotals> runs_beside(const fs::path& folder) {
   std::sort(found.rbegin(), found.rend());
   if (found.size() > kPastRuns) found.resize(kPastRuns);
   std::vector<RunTotals> runs;
+  std::reverse(found.begin(), found.end());  // oldest first
   for (const auto& [time, path] : found) {
     auto totals = totals_of_folder(path);
     if (totals) runs.push_back(std::move(*totals));

@@ -216,7 +216,7 @@ Finding judge_leaf(const wire::Comparison& comparison, const Due& due) {
   const auto is_tensor = [](const wire::Side& side) {
     return side.kind() == wire::LeafKind::tensor || side.kind() == wire::LeafKind::law;
   };
-  const std::string both = fmt::format("{} against {}", side_text(&left), side_text(&right));
+  const std::string both = fmt::format("got {}, expected {}", side_text(&left), side_text(&right));
   if (left.missing() || right.missing() || is_tensor(left) != is_tensor(right)) {
     if (!comparison.scalar_equal()) finding.add(kStructure, both);
     return finding;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.h"
 #include "case/dtype.h"
 #include "measure/measure.h"
 
@@ -28,8 +29,11 @@ std::string shape_text(const flatbuffers::Vector<std::int64_t>* shape) {
 }
 
 std::string side_of_bar(const wire::Distance& side) {
-  if (side.specials() > 0)
-    return fmt::format("{} elements not finite as they should be", side.specials());
+  if (side.specials() > 0) {
+    return fmt::format("NaN or infinity is wrong or missing in {}",
+                       count_of(side.specials(), "element"));
+  }
+  if (side.ulps() == 0 && side.errors() == 0) return "exact";
   return fmt::format("{} ulps off, {} times what rounding can do", number(side.ulps()),
                      number(side.errors()));
 }
@@ -91,7 +95,7 @@ std::string bar_text(const wire::Comparison& comparison) {
       element_text(whole ? dtype : DType::float64, bar.true_value()),
       element_text(dtype, bar.reference_value()));
   if (info(dtype).kind == DTypeClass::integer) return text;  // exact: no distance is allowed
-  return fmt::format("{}: {}; the reference {}", text, side_of_bar(*bar.test()),
+  return fmt::format("{}: {}; the reference: {}", text, side_of_bar(*bar.test()),
                      side_of_bar(*bar.reference()));
 }
 

@@ -22,7 +22,7 @@ TEST(Markup, HoldsOnlyWhatXmlCanWrite) {
 }
 
 TEST(Markdown, NothingInItIsMarkup) {
-  EXPECT_EQ(escape_markdown("a|b *c* @d\n- e"), "a\\|b \\*c\\* \\@d\\n- e");
+  EXPECT_EQ(escape_markdown("a|b *c* @d\n- e"), "a\\|b \\*c\\* \\@d\\\\n- e");
 }
 
 }  // namespace

@@ -54,7 +54,9 @@ def opened(page, file, address=""):
 
 def test_a_failed_stage_shows_why(folder, page):
     opened(page, folder / "bad.html")
-    assert page.locator("h1").inner_text().split("\n") == ["✕ 1 failed", "✓ 2 of 4 stages passed"]
+    assert page.locator("h1").inner_text().split("\n") == ["✕ fails", "✕ 1 failed", "✓ 2 of 4 stages passed"]
+    [stage, command] = page.locator(".answers li").all_inner_texts()  # without a click
+    assert stage.startswith("✕ export exit code 2") and "No such file" in stage and "export.py" in command
     page.get_by_role("button", name="export").click()
     detail = page.locator(".detail")
     assert "export.py" in detail.locator("pre[aria-label=Command]").inner_text()
@@ -62,7 +64,7 @@ def test_a_failed_stage_shows_why(folder, page):
     assert "No such file" in error
     address = page.url
     opened(page, folder / "good.html")
-    assert page.locator("h1").inner_text() == "✓ 4 of 4 stages passed"
+    assert page.locator("h1").inner_text().split("\n") == ["✓ passes", "✓ 4 of 4 stages passed"]
     page.goto(address)
     assert page.locator(".detail").count() == 1
     assert not page.problems
@@ -86,6 +88,9 @@ def test_a_campaign_is_a_matrix(folder, page):
     }
     assert [v for k, v in rows.items() if "broken" in k] == [["✓", "✓", "✕", "○"]]
     assert [v for k, v in rows.items() if "python" in k] == [["✓", "✓", "✓", "✓"]]
+    assert page.locator("h1").inner_text().split("\n")[:2] == ["✕ fails", "▲ 1 new"]
+    assert "broken" in page.locator(".answers li").inner_text()
+    assert page.locator(".answers").get_by_role("link", name="Log").count() == 1
     page.locator(".opener").first.click()
     log = page.locator(".detail dd a").first.get_attribute("href")
     assert (folder / "assay-chain" / "night" / log).exists()

@@ -176,7 +176,8 @@ TEST_F(DatabaseReport, FindingsAreThoseOfTheFolder) {
             findings_json(StoredRun::must(findings_of(twin->store(), nullptr))));
   const auto few = StoredRun::must(findings_of(*run, nullptr, 5));
   ASSERT_EQ(few.size(), 2U);
-  EXPECT_EQ(few[0].cases, 5U);
+  EXPECT_EQ(few[0].key.outcome, Outcome::crash);
+  EXPECT_EQ(few[1].cases, 5U);
 }
 
 // ---- JUnit ----

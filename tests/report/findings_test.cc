@@ -86,15 +86,15 @@ TEST(Findings, WhatShowsInTheSameWayIsOne) {
   add(run, "paddle.exp(Tensor([9], \"float64\"))", result({kNan}, {1}));
   add(run, "paddle.abs(Tensor([9], \"float64\"))", result({1}, {1}));
   const auto findings = findings_in(run);
-  EXPECT_THAT(said(findings), ElementsAre("mismatch paddle.roi | result[·] | value | 40",
-                                          "mismatch paddle.exp | result[·] | not finite | 1",
+  EXPECT_THAT(said(findings), ElementsAre("mismatch paddle.exp | result[·] | not finite | 1",
+                                          "mismatch paddle.roi | result[·] | value | 40",
                                           "mismatch paddle.roi | gradient of [·] | value | 1"));
   // The smallest case stands for all.
-  EXPECT_EQ(findings[0].text, "paddle.roi(Tensor([1], \"float32\"))");
-  EXPECT_THAT(findings[0].extent.values, ElementsAre("usual"));
+  EXPECT_EQ(findings[1].text, "paddle.roi(Tensor([1], \"float32\"))");
+  EXPECT_THAT(findings[1].extent.values, ElementsAre("usual"));
   EXPECT_THAT(findings[2].extent.dtypes, ElementsAre("float64"));
   EXPECT_THAT(findings_table(findings, false),
-              HasSubstr("3 findings:\n   1  mismatch paddle.roi, result[·]: value  (40 cases; "
+              HasSubstr("   2  mismatch paddle.roi, result[·]: value  (40 cases; "
                         "float32; usual values)\n"));
 }
 
@@ -108,6 +108,19 @@ TEST(Findings, ErrorsAreSortedByTheirKindAndNotByTheirNumbers) {
       ElementsAre(
           "test_error paddle.f | the test lane | ValueError: axis · is beyond rank · | 2",
           "test_error paddle.f | the test lane | TypeError: no such thing as a tensor here | 1"));
+}
+
+TEST(Findings, CrashesComeBeforeErrorsAndThoseBeforeMismatches) {
+  StoredRun run;
+  for (int i = 1; i < 9; ++i) {
+    add(run, fmt::format("paddle.a(Tensor([{}], \"float32\"))", i), result({1}, {2}));
+  }
+  add(run, "paddle.b(1)", raises("TypeError: no"));
+  run.add("paddle.c(1)", {Outcome::timeout, 0, 0, "test", "no result within 90 s"});
+  run.add("paddle.d(1)", {Outcome::crash, 0, 0, "test", "SIGSEGV"});
+  std::vector<std::string> apis;
+  for (const Finding& each : findings_in(run)) apis.push_back(each.key.api);
+  EXPECT_THAT(apis, ElementsAre("paddle.c", "paddle.d", "paddle.b", "paddle.a"));
 }
 
 TEST(Findings, FaultsOfTheReferenceComeLast) {

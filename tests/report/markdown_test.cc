@@ -88,8 +88,8 @@ TEST(Markdown, TheVerdictComesFirstAndThenWhatIsWorse) {
                                "coverage against known.toml; 0 known, 1 fixed\n\n| | API |"));
   const auto rows = rows_of(text);
   ASSERT_THAT(rows, SizeIs(4));
-  EXPECT_THAT(rows[0], StartsWith("| new | `paddle.broke` | result | mismatch: value | nan, usual "
-                                  "| float32 | 1 | `"));
+  EXPECT_THAT(rows[0], StartsWith("| new | `paddle.broke` | result | mismatch: value | got 3, "
+                                  "expected 4 | nan, usual | float32 | 1 | `"));
   EXPECT_THAT(rows[0], HasSubstr(" api --api_config='paddle.broke(Tensor([2], \"float32\"))' "));
   EXPECT_THAT(rows[1], HasSubstr("| grown | `paddle.grew` | result\\[·\\] | mismatch: value; also "
                                  "under infinity values"));
@@ -106,6 +106,20 @@ TEST(Markdown, ARunWithoutAPastListsItsFindings) {
   const std::string text = summary_of(run);
   EXPECT_THAT(text, StartsWith("### :x: assay fails: 1 of 2 cases failed: 1 mismatch\n"));
   EXPECT_THAT(rows_of(text), Contains(StartsWith("| fails | `paddle.broke` |")));
+}
+
+TEST(Markdown, TheWorstComesFirst) {
+  StoredRun run;
+  run.add("paddle.a(1)", mismatch_of({wrong_in("")}));
+  run.add("paddle.a(2)", mismatch_of({wrong_in("")}));
+  run.add("paddle.z(1)", {Outcome::crash, 0, 0, "test", "SIGSEGV"});
+  const PastRun before = baseline_of();
+  for (const PastRun* past : {static_cast<const PastRun*>(nullptr), &before}) {
+    const auto rows = rows_of(summary_of(run, past));
+    ASSERT_THAT(rows, SizeIs(2));
+    EXPECT_THAT(rows[0], HasSubstr("`paddle.z` | the test lane | crash: SIGSEGV | SIGSEGV |"));
+    EXPECT_THAT(rows[1], HasSubstr("`paddle.a`"));
+  }
 }
 
 TEST(Markdown, WhereNothingIsWorseThereIsNoTable) {
@@ -130,7 +144,7 @@ TEST(Markdown, NothingInACaseIsMarkup) {
   const std::string text = summary_of(run, &before);
   const auto rows = rows_of(text);
   ASSERT_THAT(rows, SizeIs(1));
-  EXPECT_EQ(cells_of(rows[0]), 8U) << rows[0];
+  EXPECT_EQ(cells_of(rows[0]), 9U) << rows[0];
   EXPECT_THAT(rows[0], HasSubstr("\\<b\\> \\| \\@me \\*x\\*"));
   EXPECT_THAT(rows[0], HasSubstr("| ```"));  // a fence that the text does not hold
   EXPECT_THAT(text, Not(HasSubstr("\n## head")));

@@ -113,10 +113,10 @@ def open_report(run, page, name="run"):
 def test_the_verdict_is_the_first_line(run, page):
     run.go(["echo", "echo", "wrong", "wrong", "crash"], size=3)
     open_report(run, page)
-    assert verdict(page) == ["✕ 3 failed", "2 findings", "✓ 2 passed"]
+    assert verdict(page) == ["✕ fails", "✕ 3 failed", "2 findings", "✓ 2 passed"]
     assert [[r[0], r[2]] for r in cells(page)] == [
-        ["✕ paddle.fake.wrong", "2"],
         ["✕ paddle.fake.crash", "1"],
+        ["✕ paddle.fake.wrong", "2"],
     ]
     view(page, "apis")
     rates = {row[0]: row[1:3] for row in cells(page)}
@@ -126,12 +126,13 @@ def test_the_verdict_is_the_first_line(run, page):
     words = run.words([f'paddle.fake.{api}(Tensor([3], "float32"))' for api in ("raises", "wrong")], "new")
     subprocess.run([*words, "--against=run"], cwd=run.folder, capture_output=True, timeout=120, check=False)
     open_report(run, page, "new")
-    assert verdict(page) == ["▲ 1 new", "● 1 known", "✓ 0 fixed", "✓ 0 passed"]
+    assert verdict(page) == ["✕ fails", "▲ 1 new", "● 1 known"]
     assert [[r[0], r[4], r[5]] for r in cells(page)] == [
         ["▲ paddle.fake.raises", "▲ new", "this run"],
         ["● paddle.fake.wrong", "● known", "run"],
     ]
-    # How long it took stands beside the past run's.
+    # How long it took stands beside the past run's. Both are known to the minute.
+    assert "was under 1 min" in page.locator(".tiles").inner_text()
     assert page.evaluate("run.runs.map(r => r.duration_ms % 60000)") == [0, 0]
     page.evaluate(
         "put({...run, runs: run.runs.map(r => r.name === 'run' ? {...r, duration_ms: 7200000} : r)})"
@@ -143,10 +144,48 @@ def test_the_verdict_is_the_first_line(run, page):
     view(page, "findings")
     gone = {"api": "paddle.fake.gone", "digest": "d", "cases": 1, "outcome": "crash", "where": "", "how": ""}
     page.evaluate("gone => put({...run, against: {...run.against, fixed: [gone]}})", gone)
-    assert verdict(page)[2] == "✓ 1 fixed"
+    assert verdict(page)[3] == "✓ 1 fixed"
     page.get_by_role("button", name="fixed 1").click()
     assert [r[0] for r in cells(page)] == ["✓ paddle.fake.gone"]
     assert not page.problems
+
+
+def test_the_first_screen_says_what_fails_why_and_what_to_do(run, page):
+    page.set_viewport_size({"width": 1400, "height": 900})
+    run.go(["echo", "wrong", "wrong", "crash", "raises"], size=3)
+    open_report(run, page)
+    answers = page.locator("header .answers")
+    lines = answers.locator("li").all_inner_texts()
+    assert [line.split()[1] for line in lines[:3]] == [
+        f"paddle.fake.{a}" for a in ("crash", "raises", "wrong")
+    ]
+    assert "SIGSEGV" in lines[0] and "result differs: got " in lines[2] and ", expected " in lines[2]
+    assert "--api_config='paddle.fake.crash(" in answers.locator("pre").inner_text()
+    bottom = page.locator("main tbody tr").first.bounding_box()
+    assert bottom["y"] + bottom["height"] < 900  # and the first finding of the list
+    answers.get_by_role("link", name="wrong").click()
+    assert "Got" in page.locator(".detail").inner_text()
+    run.go(["echo"], size=3, run="good")
+    open_report(run, page, "good")
+    assert verdict(page) == ["✓ passes", "✓ 1 passed"] and answers.count() == 0
+    assert not page.problems
+
+
+def test_lanes_of_one_build_both_name_it(run, page):
+    run.go(["echo"], size=3)
+    open_report(run, page)
+    page.evaluate(
+        """put({...run, properties: {...run.properties, 'test.lane': 'a', 'a.build': '3.3.1',
+             'reference.lane': 'b', 'test.framework': 'paddle', 'reference.framework': 'paddle'}})"""
+    )
+    assert page.locator("header").inner_text().count("paddle 3.3.1") == 2
+
+
+def test_runs_of_one_minute_stand_in_their_order(run, page):
+    for name in ("c", "a", "b"):
+        run.go(["echo"], size=3, run=name)
+    open_report(run, page, "b")
+    assert page.evaluate("run.runs.map(r => r.name)") == ["c", "a", "b"]
 
 
 def test_cases_without_a_kernel_do_not_lower_the_pass_rate(run, page):
@@ -201,7 +240,7 @@ def test_changed_times_are_shown(run, page):
     view(page, "time")
     assert page.get_by_text("Changed times").count() == 0
     open_report(run, page, "new")
-    assert "✕ 1 slower" in verdict(page)
+    assert verdict(page)[:2] == ["✕ fails", "✕ 1 slower"]
     view(page, "time")
     section = page.locator("h2", has_text="Changed times")
     rows = section.locator("xpath=following::table[1]").locator("tbody tr")
@@ -216,7 +255,7 @@ def test_a_run_is_shown_and_grows(run, serve, page):
     run.go(["echo", "echo", "wrong", "wrong", "crash"], size=3)
     page.goto(serve())
     wait_for(page, "5 cases")
-    assert verdict(page) == ["✕ 3 failed", "2 findings", "✓ 2 passed"]
+    assert verdict(page) == ["✕ fails", "✕ 3 failed", "2 findings", "✓ 2 passed"]
     # Without a reload.
     run.go(["echo", "raises"], size=50)
     wait_for(page, "7 cases")
@@ -250,7 +289,7 @@ def test_texts_are_texts(run, serve, page):
            put({
              ...run, name: evil, findings: [finding], runs: [own, own], listed: 1, properties: {[evil]: evil},
              not_judged: {skipped: [[evil, 1]], regimes: [[evil, evil, 1]]},
-             apis: [{...run.apis[0], api: evil, stage_ms: run.stages.map(() => 1)}],
+             apis: [{...run.apis[0], api: evil, seconds: 1, stage_ms: run.stages.map(() => 1)}],
            });
            state.set({open: 'd'});
         }""",
@@ -447,7 +486,7 @@ def test_chinese_browsers_get_chinese(run, page):
     run.go(["echo", "wrong"], size=3)
     page.add_init_script("Object.defineProperty(navigator, 'language', {value: 'zh-CN'})")
     open_report(run, page)
-    assert verdict(page)[-1] == "✓ 1 通过"
+    assert verdict(page) == ["✕ 不通过", "✕ 1 失败", "1 个问题", "✓ 1 通过"]
     assert page.locator("html").get_attribute("lang") == "zh-CN"
 
 

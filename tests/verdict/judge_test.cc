@@ -156,7 +156,7 @@ TEST(Judge, KindsDoNotHideEachOther) {
   EXPECT_EQ(verdict.outcome, Outcome::mismatch);
   EXPECT_EQ(verdict.mismatch, kStructure | kShape | kDtype | kValue | kGradient);
   EXPECT_EQ(describe_mismatch(verdict.mismatch), "structure, shape, dtype, value, gradient");
-  EXPECT_THAT(verdict.message, HasSubstr("float64[2, 3] against float32[3, 2]"));
+  EXPECT_THAT(verdict.message, HasSubstr("got float64[2, 3], expected float32[3, 2]"));
 }
 
 // Each kind of mismatch alone: nothing else is reported.

@@ -1,5 +1,5 @@
 // The page of one chain (its stages and curves), or of a campaign (models × stages).
-import { at, chips, clock, code, duration, el, empty, facts, fill, header, inside, mark, number, percent, search,
+import { answerList, at, chips, clock, code, duration, el, empty, facts, fill, header, inside, mark, number, percent, search,
   signed, state, t, views } from './kit.js';
 import { Table, listed, plainTable } from './table.js';
 import { lines } from './charts.js';
@@ -74,8 +74,12 @@ function oneChain() {
   const comparable = passed > 0 && chain.stages.every(s => s.state === 'passed' && s.seconds_before > 0);
   const over = seconds > chain.budget, worse = count(chain.golden?.metrics || [],
     m => ['regression', 'missing'].includes(m.state));
+  const first = failed[0], error = first?.tail?.split('\n').findLast(l => ERROR.test(l));
   header({ where: `assay · ${chain.model} · ${chain.mode}`,
-    verdict: [failed.length > 0 && mark('fail', `${number(failed.length)} ${t('failed')}`), worse > 0
+    above: answerList([...failed.slice(0, 3).map(s => [mark('fail'), ' ', el('a', { href: `#open=${encodeURIComponent(s.name)}` },
+      shortName(s)), ` ${brief(s.detail)}`, s === first && error && !s.detail.includes(error.trim()) && [': ', el('code', null, brief(error.trim()))]]),
+    first && code(t('Command'), first.command)]),
+    verdict: [failed.length || worse ? mark('fail', t('fails')) : !live && passed > 0 && mark('pass', t('passes')), failed.length > 0 && mark('fail', `${number(failed.length)} ${t('failed')}`), worse > 0
       && mark('new', `${number(worse)} ${t('regression')}`), passed > 0 && mark('pass',
       t('{} of {} stages passed', passed, chain.stages.length)),
       !chain.stages.length && mark('none', t('No stage has run')), live && now && mark('accent', shortName(now))],
@@ -152,12 +156,21 @@ function openModel(model) {
       [t('Tries'), model.tries]].filter(Boolean))];
 }
 
+function logOf(model) {
+  const log = chain.models.find(m => m.model === model)?.log;
+  return log && [' · ', el('a', { href: encodeURI(log) }, t('Log'))];
+}
+
 function campaign() {
   const fresh = chain.failures.filter(f => !f.known), known = chain.failures.length - fresh.length,
     passed = count(chain.models, m => m.state === 'passed');
-  header({ where: `assay · ${chain.name}`, verdict: [['new', fresh.length, 'new'], ['known', known, 'known'],
-    ['pass', chain.fixed.length, 'fixed']].map(([kind, n, word]) => mark(n ? kind : `${kind} soft`,
-    `${number(n)} ${t(word)}`)).concat(mark('pass', t('{} of {} models passed', number(passed),
+  header({ where: `assay · ${chain.name}`, above: answerList(fresh.slice(0, 3).map(f => [mark('new'), ' ',
+      el('a', { href: `#open=${encodeURIComponent(f.model)}` }, f.model), ` ${[shortName({ name: f.stage }), t(f.state), brief(f.detail)].filter(Boolean).join(': ')}`,
+      logOf(f.model)])),
+    verdict: [mark(fresh.length ? 'fail' : chain.interrupted ? 'none' : 'pass', t(fresh.length ? 'fails' : chain.interrupted
+      ? 'not finished' : 'passes')), ...[['new', fresh.length, 'new'], ['known', known, 'known'],
+    ['pass', chain.fixed.length, 'fixed']].filter(([, n]) => n).map(([kind, n, word]) => mark(kind,
+    `${number(n)} ${t(word)}`))].concat(mark('pass', t('{} of {} models passed', number(passed),
     number(chain.models.length)))),
     line: chain.interrupted && t('interrupted'),
     numbers: [[t('Models'), number(chain.models.length)],

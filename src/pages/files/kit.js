@@ -33,6 +33,8 @@ export function duration(seconds) {
   if (hours) return `${hours} h ${minutes} min`;
   return minutes ? `${minutes} min` : seconds < 10 ? `${+seconds.toPrecision(2)} s` : `${Math.round(seconds)} s`;
 }
+// A time that is known to the minute.
+export const lasted = ms => (ms > 60000 ? duration(ms / 1000) : t('under 1 min'));
 export const clock = ms => (ms > 0 ? new Date(ms).toLocaleString(chinese ? 'zh-CN' : 'en-GB',
   { year: 'numeric', month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' }).replaceAll(' ', '\u00a0') : '');
 export const percent = (part, all) => (all ? `${(Math.floor(10000 * part / all) / 100).toFixed(2)}%` : '–');
@@ -102,6 +104,8 @@ export function code(title, text, error) {
 export const facts = rows => el('dl', { class: 'facts' }, rows.map(([k, v]) => [el('dt', null, k), el('dd', null, v)]));
 const tiles = list => el('dl', { class: 'tiles' }, list.filter(Boolean).map(([name, value, more]) =>
   el('div', null, el('dt', null, name), el('dd', null, value, more && ' ', more && el('small', null, more)))));
+// What fails or slows, why, and what to do now: the first lines of a page.
+export const answerList = list => list.some(Boolean) && el('ul', { class: 'answers' }, list.filter(Boolean).map(a => el('li', null, a)));
 export const empty = (title, text) => el('div', { class: 'empty' }, el('b', null, title), text);
 
 // Chips of [value, label]: at most one is pressed, and the address keeps it.

@@ -1,5 +1,5 @@
 // The page of a run: polled from `assay serve`, or embedded into this file (report.html).
-import { at, chips, clock, code, copyButton, duration, el, empty, facts, fill, header, inside, mark, number,
+import { answerList, at, chips, clock, code, copyButton, duration, el, empty, facts, fill, header, inside, lasted, mark, number,
   percent, plural, search, shellWord, state, t, unpack, views } from './kit.js';
 import { Table, listed, plainTable } from './table.js';
 import { bars, heat, histogram, lines, ratios } from './charts.js';
@@ -17,9 +17,13 @@ const by = outcomes => {
   return { all, judged, good, failed: judged - good, without: all - judged };
 };
 
+const REGIMES = { usual: 'what users pass', wide: 'from tiny to huge', nan: 'some rows are NaN', infinity: 'some rows are infinite',
+  bulk: 'all are -inf', exact: 'whole numbers and halves', layout: 'memory that is not contiguous', constant: 'all are equal' };
+const regime = name => (REGIMES[name] ? `${name} (${t(REGIMES[name])})` : name);
+
 // How a finding fails, in one short phrase.
 function phrase(f) {
-  const where = f.where || '', shapes = { value: 'differs', 'not finite': 'is NaN or infinite', changed: 'is changed' };
+  const where = f.where || '', shapes = { value: 'differs', 'not finite': 'has NaN or infinity in one lane only', changed: 'is changed' };
   const name = where.replace(/^gradient of/, t('gradient of')).replace(/^the input/, t('input')).replace(/^result/,
     t('result'));
   let text = !where ? f.how
@@ -27,7 +31,13 @@ function phrase(f) {
   if (/ lane$/.test(where)) text = f.how || t(f.outcome);
   const values = f.values || [];
   return values.length && values.length < 3 && !values.includes('usual')
-    ? `${text.trim()} ${t('under {} values', values.join(', '))}` : text.trim();
+    ? `${text.trim()} ${t('under {} values', values.map(regime).join(', '))}` : text.trim();
+}
+
+// What came and what is right; or else the message.
+function why(f) {
+  const { got, expected } = f.element || {};
+  return got && expected && got !== expected ? t('got {}, expected {}', got, expected) : (f.message || '').slice(0, 200);
 }
 
 // ---- header ----
@@ -35,29 +45,43 @@ function phrase(f) {
 const laneText = (p, role) => {
   const lane = p[`${role}.lane`];
   if (!lane) return null;
-  return `${p[`${role}.framework`] || lane} ${(p[`${lane}.build`] || p[lane] || '').replace(/, files.*/, '')} (${p[`${role}.device`]}, ${p[`${role}.execution`]})`;
+  const same = p[`${role}.framework`] === p['test.framework'] && p['test.lane'];  // lanes of one build share its property
+  const build = [lane, same].map(l => p[`${l}.build`] || p[l]).find(Boolean) || '';
+  return `${p[`${role}.framework`] || lane} ${build.replace(/, files.*/, '')} (${p[`${role}.device`]}, ${p[`${role}.execution`]})`;
 };
 
 function verdict() {
   const of = by(run.outcomes), against = run.against, words = [];
-  const say = (kind, count, word) => words.push(mark(count ? kind : `${kind} soft`, `${number(count)} ${t(word)}`));
+  const say = (kind, count, word) => count > 0 && words.push(mark(kind, `${number(count)} ${t(word)}`));
+  const slow = (against?.rows || []).filter(r => r.speed === 'slow').length;
+  const bad = against ? against.new.length + against.grown.length + slow : of.failed;
+  const open = run.unfinished || against?.lost.length || !of.judged || run.outcomes.self_only;
+  words.push(bad ? mark('fail', t('fails')) : !open ? mark('pass', t('passes')) : mark('none',
+    run.unfinished || of.judged ? t('not judged') : of.all ? t('Nothing was judged') : t('No case has run')));
   if (run.unfinished) words.push(mark('accent', t('{}% finished', Math.floor(100 * (1
     - run.unfinished / run.planned)))));
   if (against) {
-    const slow = (against.rows || []).filter(r => r.speed === 'slow').length;
     say('new', against.new.length, 'new');
-    if (against.grown.length) say('new', against.grown.length, 'grown');
-    if (slow) say('fail', slow, 'slower');
+    say('new', against.grown.length, 'grown');
+    say('fail', slow, 'slower');
     say('known', against.known.length, 'known');
     say('pass', against.fixed.length, 'fixed');
-    if (against.lost.length) say('none', against.lost.length, 'lost coverage');
+    say('none', against.lost.length, 'lost coverage');
   } else if (of.failed) {
     say('fail', of.failed, 'failed');
     words.push(el('span', { class: 'soft' }, plural(run.findings.length, 'finding')));
   }
-  if (of.judged) say('pass', of.good, 'passed');
-  else if (!run.unfinished) words.push(mark('none', of.all ? t('Nothing was judged') : t('No case has run')));
+  say('pass', of.good, 'passed');
   return words;
+}
+
+// The worst findings, and the command that repeats the first one.
+function worst() {
+  const bad = run.findings.filter(f => !run.against || f.state !== 'known'), first = bad.find(f => f.id && f.outcome !== 'invalid');
+  return answerList([...bad.slice(0, 3).map(f => [mark(run.against ? STATE_KIND[f.state] : 'fail'), ' ',
+    el('a', { href: `#open=${encodeURIComponent(f.digest)}` }, f.api), ` ${phrase(f)}: `, el('span', { class: 'soft' }, why(f))]),
+  bad.length > 3 && el('span', { class: 'soft' }, t('and {} more', number(bad.length - 3))),
+  first && code(t('Run it again'), rerun(first.text))]);
 }
 
 function head() {
@@ -81,16 +105,15 @@ function head() {
     [s.key, `${s.before} → ${s.now}${s.bearing ? ` (${s.bearing})` : ''}`]);
   header({ where: ['assay', p.mode, run.name].filter(Boolean).join(' · '),
     verdict: run.outcomes ? verdict() : t('Reading the run'), line: line.join(' · '),
-    above: (run.unfinished || (live && !run.planned)) && [el('div', { class: 'progress', role: 'progressbar', 'aria-valuenow': Math.floor(100 * share),
+    above: [(run.unfinished || (live && !run.planned)) && [el('div', { class: 'progress', role: 'progressbar', 'aria-valuenow': Math.floor(100 * share),
       'aria-valuemin': 0, 'aria-valuemax': 100, 'aria-label': t('Progress') }, bar),
       el('p', { id: 'progress' }, progress.join(' · ')),
-      run.running && runningNow(run.running, open('running'))],
+      run.running && runningNow(run.running, open('running'))], run.outcomes && worst()],
     numbers: [[t('Pass rate'), percent(of.good, of.judged), of.judged > 0 && t('of {} judged', number(of.judged))],
       run.against && [t('Failed cases'), number(of.failed), of.failed > 0 && t('in {}', plural(run.findings.length,
         'finding'))], [t('Not judged'), number(of.without)],
       [t('APIs'), number((run.apis || []).length)],
-      minutes && [t('Duration'), duration(minutes / 1000), before?.duration_ms > 0
-        && t('was {}', duration(before.duration_ms / 1000))]],
+      minutes && [t('Duration'), lasted(minutes), before?.duration_ms > 0 && t('was {}', lasted(before.duration_ms))]],
     below: el('details', { id: 'settings', open: open('settings') }, el('summary', null, t('Settings and machine')),
       facts([...settings, ...Object.entries(p).filter(([, v]) => v !== '')])) });
   if (focused) at(focused)?.querySelector('summary').focus();
@@ -153,7 +176,7 @@ function values(element) {
 const rerun = text => run.rerun.replace('--api_config=@', () => `--api_config=${shellWord(text)}`);
 
 function openFinding(f) {
-  const notes = [f.values?.length && [t('Value regimes'), f.values.join(', ')], f.dtypes?.length && [t(f.where
+  const notes = [f.values?.length && [t('Value regimes'), f.values.map(regime).join(', ')], f.dtypes?.length && [t(f.where
     ? 'dtypes of the wrong results' : 'dtypes'), f.dtypes.join(', ')],
     f.why && [t('Grown'), f.why], f.reason && [t('Known because'), f.reason], f.owner && [t('Owner'), f.owner],
     f.upstream && [t('Reported'), /^https:\/\//.test(f.upstream)
@@ -286,16 +309,16 @@ function regimes() {
     t('Nothing failed, and every case ran under every regime.'))];
   return [el('h2', null, t('Findings by value regime')), el('p', { class: 'soft' },
     t('A finding counts in each regime that shows it.')),
-    bars(list.filter(([, r]) => r.findings).map(([name, r]) => [name, r.findings, plural(r.findings, 'finding')])),
+    bars(list.filter(([, r]) => r.findings).map(([name, r]) => [regime(name), r.findings, plural(r.findings, 'finding')])),
     el('h2', null, t('Cases that did not run in a regime')),
     plainTable([t('Regime'), t('Cases'), t('Why')],
-      list.flatMap(([name, r]) => r.why.sort((a, b) => b[0] - a[0]).map(([n, why]) => [name, number(n), why])), [1])];
+      list.flatMap(([name, r]) => r.why.sort((a, b) => b[0] - a[0]).map(([n, why]) => [regime(name), number(n), why])), [1])];
 }
 
 function times() {
-  const cost = row => sum(row.stage_ms) * row.cases, shown = [], seconds = ms => (ms / 1000 < 10
+  const cost = row => 1000 * row.seconds, shown = [], seconds = ms => (ms / 1000 < 10
     ? (ms / 1000).toFixed(2) : number(Math.round(ms / 1000)));
-  const rows = run.apis.map(a => ({ name: a.api, cases: by(a.outcomes).all, stage_ms: a.stage_ms }));
+  const rows = run.apis.map(a => ({ name: a.api, cases: by(a.outcomes).all, seconds: a.seconds, stage_ms: a.stage_ms }));
   const costly = rows.filter(r => cost(r) > 0).sort((a, b) => cost(b) - cost(a));
   const cells = r => [[r.name, number(r.cases), seconds(cost(r))], r.stage_ms];
   const ms = v => (v ? v < 1000 ? v.toFixed(v < 10 ? 3 : 1) : number(Math.round(v)) : '·'), heads = what => [what, t('cases'), t('seconds'),
@@ -375,7 +398,7 @@ function past() {
     [...run.runs].reverse().map(r => [r.name === run.name ? el('b', null, r.name) : r.sampled
     ? `${r.name} (${t('a sample of it')})` : r.name,
     clock(r.last_ms), percent(by(r.outcomes).good, by(r.outcomes).judged), number(by(r.outcomes).failed),
-      number(by(r.outcomes).all), r.duration_ms > 0 ? duration(r.duration_ms / 1000) : '–',
+      number(by(r.outcomes).all), r.duration_ms > 0 ? lasted(r.duration_ms) : '–',
       el('span', { class: 'soft' }, r.build)]), [2, 3, 4, 5])];
 }
 

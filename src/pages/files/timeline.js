@@ -1,5 +1,5 @@
 // The page of a timeline, or of two: answers first, then the drawing, ranks, steps, kernels and the whole report.
-import { KEYS, at, chips, code, el, empty, facts, fill, header, inside, mark, median, number, percent, search, share,
+import { KEYS, answerList, at, chips, code, el, empty, facts, fill, header, inside, mark, median, number, percent, search, share,
   signed, span, state, t, tip, views } from './kit.js';
 import { Table, listed, plainTable } from './table.js';
 import { bars, lines } from './charts.js';
@@ -58,10 +58,9 @@ function answers() {
   const exposed = total('communication_ns') - total('hidden_communication_ns');
   if (exposed > all / 20) list.push([mark('known'), ' ', t('Communication that no compute hides takes {}.',
     share(exposed, all)), ' ', el('a', { href: '#view=kernels&q=communication' }, t('Show'))]);
+  if (!list.length && A.devices.length) list.push([mark('pass'), ' ', t('Nothing stands out: no slow device, no straggler, no long wait.')]);
   return list;
 }
-
-const listOf = found => found.length > 0 && el('ul', { class: 'answers' }, found.map(f => el('li', null, f)));
 
 function head() {
   const all = total('span_ns'), mean = A.steps.reduce((n, s) => n + s.length_ns, 0) / (A.steps.length || 1);
@@ -69,7 +68,7 @@ function head() {
   header({ where: ['assay · timeline', fileNames(D.runs[0])].join(' · '),
     verdict: [A.steps.length > 0 && A.devices.length > 0 && t('{} a step', span(mean)), A.devices.length ? el('span',
       { class: 'soft' }, t('{} of GPU time computes', share(total('compute_ns'), all))) : mark('none', t('No GPU work'))],
-    above: listOf(found),
+    above: answerList(found),
     numbers: A.devices.length ? [[t('GPUs'), number(A.devices.length)], [t('Steps'), number(A.steps.length)],
       [t('Compute'), share(total('compute_ns'), all)], [t('Communication'), share(exposed, all), t('not hidden')],
       total('memory_ns') > all / 100 && [t('Copies'), share(total('memory_ns'), all)],
@@ -107,7 +106,7 @@ function twoHead() {
   header({ where: `assay · timeline · ${t('{} compared with {}', fileNames(D.runs[1]), fileNames(D.runs[0]))}`,
     verdict: [mark(kind, `${signed(step.change_percent, 1)}% ${t('a step')}`), el('span', { class: 'soft' },
       t(step.verdict))], line: [low, t('steps far from the median left out')].filter(Boolean).join(' · '),
-    above: listOf(found),
+    above: answerList(found),
     numbers: [[t('Before'), span(1e6 * step.before_ms), t('a step')], [t('After'), span(1e6 * step.after_ms),
       t('a step')]] });
 }
