@@ -85,7 +85,7 @@ class Rows {
     states_.push_back(row.state);
     lines_.push_back(fmt::format(
         "| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", row.state, code(row.key->api),
-        cell(row.key->where), cell(row.how), cell(row.why),
+        cell(row.key->where), cell(row.how), cell(row.how.ends_with(row.why) ? "" : row.why),
         cell(fmt::format("{}", fmt::join(row.extent->values, ", "))),
         cell(fmt::format("{}", fmt::join(row.extent->dtypes, ", "))), row.cases, row.last));
   }
@@ -95,7 +95,9 @@ class Rows {
     const std::size_t place = place_of(key);
     if (place == places_.size() || !parts_.findings[place].element) return message;
     const FaultElement& element = *parts_.findings[place].element;
-    if (element.got.empty() || element.expected.empty()) return message;
+    if (element.got.empty() || element.expected.empty() || element.got == element.expected) {
+      return message;  // the values of a large result are not kept
+    }
     return fmt::format("got {}, expected {}", element.got, element.expected);
   }
 

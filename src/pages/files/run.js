@@ -79,7 +79,7 @@ function verdict() {
 function worst() {
   const bad = run.findings.filter(f => !run.against || f.state !== 'known'), first = bad.find(f => f.id && f.outcome !== 'invalid');
   return answerList([...bad.slice(0, 3).map(f => [mark(run.against ? STATE_KIND[f.state] : 'fail'), ' ',
-    el('a', { href: `#open=${encodeURIComponent(f.digest)}` }, f.api), ` ${phrase(f)}: `, el('span', { class: 'soft' }, why(f))]),
+    el('a', { href: `#open=${encodeURIComponent(f.digest)}` }, f.api), ` ${phrase(f)}`, !phrase(f).includes(why(f)) && el('span', { class: 'soft' }, `: ${why(f)}`)]),
   bad.length > 3 && el('span', { class: 'soft' }, t('and {} more', number(bad.length - 3))),
   first && code(t('Run it again'), rerun(first.text))]);
 }
