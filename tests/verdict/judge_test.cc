@@ -10,6 +10,7 @@
 
 #include "record.h"
 #include "verdict/bar.h"
+#include "verdict/messages.h"
 
 namespace assay {
 namespace {
@@ -290,6 +291,27 @@ TEST(Judge, TheReferenceIsBlamedOnlyForLargeErrors) {
   EXPECT_EQ(verdict(0, 9), BarVerdict::right);  // PyTorch's noise
   EXPECT_EQ(verdict(0, 65), BarVerdict::reference_wrong);
   EXPECT_EQ(verdict(20, 65), BarVerdict::right);
+}
+
+TEST(Judge, TheMessageSaysWhatIsWrongOrMissing) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  flatbuffers::FlatBufferBuilder builder;
+  const auto test = wire::CreateDistance(builder, 0, 3, 0, 2);
+  const auto reference = wire::CreateDistance(builder, 0, 3);
+  const auto bar = wire::CreateBar(builder, test, reference, 0, kNan, kNan);
+  const auto measured = wire::CreateMeasurement(builder, 8, 6);
+  wire::SideBuilder side(builder);
+  side.add_dtype(static_cast<std::uint8_t>(DType::float32));
+  const auto left = side.Finish();
+  wire::ComparisonBuilder made(builder);
+  made.add_left(left);
+  made.add_measurement(measured);
+  made.add_bar(bar);
+  builder.Finish(made.Finish());
+  EXPECT_EQ(
+      bar_text(*flatbuffers::GetRoot<wire::Comparison>(builder.GetBufferPointer())),
+      "2 of 8 elements differ; at element 3: 0 where nan is right (nan by the reference): NaN "
+      "or infinity is wrong or missing in 2 elements; the reference: exact");
 }
 
 TEST(Judge, AModeThatIsNotKnownIsRefused) {
