@@ -64,15 +64,27 @@ def import_module(module: str) -> None:
         raise Missing(module, error) from error
 
 
-def notes() -> dict[str, str]:
-    """A remark for the user, if a module has opened a device."""
-    module = os.environ.get(FOUND)
-    if module is None:
-        return {}
-    return {
-        "": f"the module {module} opens a device when it is imported, so each lane imports it "
-        f"(modules_in_lane = [{module!r}] in assay.toml saves one start)"
-    }
+def notes(framework: Any) -> dict[str, str]:
+    """Remarks for the user: a module has opened a device, or has replaced kernels of the framework."""
+    found = []
+    if module := os.environ.get(FOUND):
+        found.append(
+            f"the module {module} opens a device when it is imported, so each lane imports it "
+            f"(modules_in_lane = [{module!r}] in assay.toml saves one start)"
+        )
+    if kernels := replaced(framework):
+        more = f" and {len(kernels) - 3} more" if len(kernels) > 3 else ""
+        found.append(
+            f"its modules replace kernels of {framework.name}: {', '.join(kernels[:3])}{more}. A reference "
+            "lane with the same modules proves nothing: name them in [lanes.NAME], for the test lane"
+        )
+    return {"": "; ".join(found)} if found else {}
+
+
+def replaced(framework: Any) -> list[str]:
+    """The framework's own operators whose kernels a module has replaced, as far as the framework tells."""
+    some = named(MODULES) or named(IN_LANE)
+    return framework.replaced() if some and hasattr(framework, "replaced") else []
 
 
 def devices(framework: Any) -> set[str]:

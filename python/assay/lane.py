@@ -7,6 +7,7 @@ API tables), differentiates, copies the results into the arena and replies. It d
 from typing import Any
 
 from assay.bugs import note_bug
+from assay import extensions
 from assay.call import STAGE_INDEX, Call, Functions
 from assay.dump import Dump
 from assay.frameworks import Framework
@@ -54,6 +55,7 @@ class Lane:
         self.usual: tuple[int, int, str, str] = (0, OK, "", "")
         self.tensors: tuple[int, Tensors | None] = (0, None)  # id and tensors of that case
         self.timed: Call | None = None  # the timed case, from its first turn on
+        self.replaced: bool | None = None  # whether kernels of the framework are replaced; None: not asked
 
     def serve(self) -> None:
         """Runs cases until the slot closes the channel."""
@@ -157,8 +159,13 @@ class Lane:
         times = call.times()
         took_kb = self.framework.peak_kb() if self.elements > LARGE else 0
         device_kb = needed_kb if status == OUT_OF_MEMORY else took_kb
-        alone = status == OK and only_itself(job, call.entry)
+        alone = status == OK and only_itself(job, call.entry, self._replaced)
         return status, phase, message, *results, times, truth, call.overwritten, device_kb, alone
+
+    def _replaced(self) -> bool:
+        if self.replaced is None:
+            self.replaced = bool(extensions.replaced(self.framework))
+        return self.replaced
 
     def _foreseen(self, job: Job) -> Skip | bool:
         """Whether the case runs under these values: what the arguments that it had under usual values tell.

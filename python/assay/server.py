@@ -449,7 +449,7 @@ def describe(framework: Any) -> dict[str, Any]:
     return {
         "devices": framework.devices() if hasattr(framework, "devices") else ["cpu"],
         "executions": names(),
-        "notes": (framework.notes() if hasattr(framework, "notes") else {}) | extensions.notes(),
+        "notes": (framework.notes() if hasattr(framework, "notes") else {}) | extensions.notes(framework),
         "gradients": getattr(framework, "has_gradients", True),
     }
 

@@ -117,6 +117,33 @@ def test_functions_of_pytorch_itself_pass_under_a_tolerance(api, tmp_path):
     assert listed(tmp_path, "pass") == set(PYTORCH)
 
 
+# A back end that replaces one of PyTorch's kernels, wrongly.
+BACK_END = """
+import torch
+
+library = torch.library.Library("aten", "IMPL")
+library.impl("asinh", lambda x: x.double().log1p().to(x.dtype), "CPU")
+"""
+
+
+@pytest.mark.parametrize("key", ["modules", "modules_in_lane"])
+def test_a_kernel_that_replaces_pytorchs_own_is_no_reference_of_itself(api, tmp_path, key):
+    (tmp_path / "back_end.py").write_text(BACK_END)
+    settings = (tmp_path / "assay.toml").read_text().replace('modules = ["mylib"]', f'{key} = ["back_end"]')
+    (tmp_path / "assay.toml").write_text(settings)
+    case = 'torch.asinh(Tensor([40], "float32"))'
+    code, output = api([case], "--values=usual")
+    assert code == 4, output
+    assert listed(tmp_path, "self_only") == {case}
+    if key == "modules":
+        assert "replace kernels of torch: aten::asinh" in output
+    plain = f'[frameworks.torch]\nenvironment = ["PYTHONPATH={tmp_path}"]\n'
+    mine = f'[lanes.mine]\nframework = "torch"\n{key} = ["back_end"]\n'
+    (tmp_path / "assay.toml").write_text("version = 1\n" + plain + mine)
+    code, output = api([case], "--test-lane=mine", "--values=usual", "--log_dir=other")
+    assert code == 1, output
+
+
 def test_another_execution_is_a_reference(api, tmp_path):
     code, output = api(OWN[:1], "--test-lane=torch:threads=2")
     assert code == 0, output

@@ -36,6 +36,7 @@ class Framework(ABC):
         devices()                    the device kinds of the build, preferred ones first; default: the CPU
         notes()                      remarks for users, by execution
         opened()                     the devices that this process has opened
+        replaced()                   operators of the framework whose kernels a module has replaced
         autocast()                   a context of automatic mixed precision
         compiled(function, api)      a function that runs an API's function as a static graph
         stopwatch()                  the device's clock (assay.frameworks.stopwatch), or None on the CPU

@@ -20,6 +20,9 @@ KEPT_BYTES = 1 << 29
 CANCELLED = 4
 MEMORY_FORMATS = ("channels_last", "channels_last_3d", "contiguous_format", "preserve_format")
 
+# A kernel that another one hides. PyTorch itself replaces those of the device `meta`.
+_INACTIVE = re.compile(r"^(?!Meta )\w+ \(inactive\)", re.M)
+
 
 class TorchFramework(Framework):
     """PyTorch on the CPU, a CUDA device, or another device, which is reached through the host."""
@@ -69,6 +72,12 @@ class TorchFramework(Framework):
     def opened(self) -> list[str]:
         """Whether a module has initialised CUDA."""
         return ["cuda"] if self.torch.cuda.is_initialized() else []
+
+    def replaced(self) -> list[str]:
+        """PyTorch's own operators whose kernels a module has replaced, from the dispatcher's tables."""
+        dispatcher = self.torch._C
+        names = [name for name in dispatcher._dispatch_get_all_op_names() if name.startswith("aten::")]
+        return [name for name in names if _INACTIVE.search(dispatcher._dispatch_dump(name))]
 
     def start(self, device: str) -> None:
         """Selects the device, and one thread."""
