@@ -3,6 +3,7 @@
 test_torch_cases.py runs it in a lane's Python, which has PyTorch.
 """
 
+import math
 import pathlib
 import sys
 
@@ -36,6 +37,24 @@ KNOWN = [
         "torch.nn.functional.embedding_bag",
         {"input": torch.tensor([[3, 0], [0, 0]]), "weight": X, "mode": "mean"},
     ),
+    *(
+        (
+            "torch.nn.functional.embedding_bag",
+            {"input": torch.tensor([3, 0, 2, 1, 1]), "weight": X, "offsets": torch.tensor([0, 2, 4]), **more},
+        )
+        for more in ({}, {"mode": "sum"})
+    ),
+    ("torch.addmm", {"input": X * math.nan, "mat1": X, "mat2": Y.mT @ Y, "beta": 0, "alpha": 2}),
+    ("torch.baddbmm", {"input": X[None], "batch1": X[None], "batch2": (Y.mT @ Y)[None], "beta": 0.5}),
+    ("torch.addmv", {"input": X[:, 0], "mat": X, "vec": Y[0], "beta": 2}),
+    ("torch.addr", {"input": X, "vec1": X[:, 0], "vec2": Y[0], "alpha": 3}),
+    *((f"torch.special.{name}", {"input": 9 * X}) for name in ("i0", "i0e", "i1", "i1e")),
+    ("torch.heaviside", {"input": X.round(), "values": Y}),
+    *(
+        (f"torch.{name}", {"input": torch.tensor([[1.0, 3, 3, 0, 0], [math.nan, 1, 9, math.nan, 2]]), **more})
+        for name in ("argmax", "argmin")
+        for more in ({}, {"dim": 1}, {"dim": 0, "keepdim": True}, {"keepdim": True})
+    ),
 ]
 UNKNOWN = [
     ("torch.relu", {"input": torch.ones(3, dtype=torch.complex64)}),
@@ -53,6 +72,18 @@ def test_formulas_agree_with_pytorch():
         given = {name: each.clone() if hasattr(each, "clone") else each for name, each in arguments.items()}
         positional = [given.pop("self")] if "self" in given else []
         torch.testing.assert_close(opinion(arguments), function(*positional, **given))
+
+
+def test_formulas_where_pytorch_is_wrong():
+    x = torch.tensor([713.0, -713.0], dtype=torch.float64)
+    for name, expected in (("i0", 6.7051282636709966729e307), ("i1", 6.7004245591864025018e307)):  # of mpmath
+        found = formula_of(f"torch.special.{name}", ("input",))({"input": x}).abs()
+        torch.testing.assert_close(found, torch.full_like(x, expected), rtol=1e-13, atol=0)
+    bag = formula_of("torch.nn.functional.embedding_bag", ("input", "weight", "offsets"))
+    given = {"input": torch.tensor([0, 1, 2]), "weight": X, "offsets": torch.tensor([0, 2])}
+    torch.testing.assert_close(bag(given | {"include_last_offset": True}), X[:2].mean(0, keepdim=True))
+    nan = formula_of("torch.heaviside", ("input", "values"))({"input": x * math.nan, "values": x})
+    assert bool(nan.isnan().all())
 
 
 def test_arguments_that_a_formula_does_not_know():

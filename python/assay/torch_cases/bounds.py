@@ -1,12 +1,13 @@
 """What PyTorch does not promise, and how its functions round: value regimes without a verdict, traits of
 error bars, and value rules that avoid the limits of half precision."""
 
-from math import isfinite
+from math import isfinite, nan
 from typing import Any
 
 from assay.apis.norms import of_matrix
 from assay.regimes import HALF
-from assay.rules import Literal, integers, positive, uniform
+from assay.rules import Literal, halves, integers, positive, uniform
+from assay.shorthand import cycled, special
 from assay.spec import COMPLEX, INTEGER
 from assay.torch_cases.tables import TABLE, known
 
@@ -287,3 +288,14 @@ known("polygamma polygamma_", input=_argument, self=_argument)
 known("__rpow__", other=lambda this: integers(1, 5) if this.dtype in INTEGER else positive(0.5, 2))
 known("hinge_embedding_loss", target=_signs)
 known("embedding embedding_bag", undefined={"wide": "squares of the norm that max_norm bounds overflow"})
+
+# What is documented, or where a factor overflows before the result does.
+
+
+def _under(regime: str, rule: Any) -> dict[str, Any]:
+    return {regime: {"input": rule, "self": rule}}
+
+
+known("argmax argmin", regimes=_under("exact", halves()))  # the first of equal elements
+known("heaviside", regimes=_under("nan", special(nan, 0.0, -1.0, 2.0)))
+known("i0 i1", regimes=_under("wide", cycled((0.0, 0.3, -2.0, 15.0, -30.0, 87.0, 90.0, 710.0, -710.0))))

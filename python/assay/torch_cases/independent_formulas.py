@@ -47,8 +47,6 @@ F.bilinear P.bilinear input1=x1 input2=x2
 F.pixel_shuffle P.pixel_shuffle input=x
 F.pixel_unshuffle P.pixel_unshuffle input=x
 F.channel_shuffle P.channel_shuffle input=x
-torch.addmm paddle.addmm mat1=x mat2=y
-torch.baddbmm paddle.baddbmm batch1=x batch2=y
 torch.dist paddle.dist input=x other=y
 torch.dot paddle.dot input=x tensor=y
 torch.frac paddle.frac input=x
@@ -84,7 +82,8 @@ def formula_of(api: str, parameters: tuple[str, ...]) -> Formula | None:
     if formula is None or not parameters:
         return None
     taken = tuple(inspect.signature(formula).parameters)
-    renamed = renamed if like else {parameters[0]: taken[0], "other": "y", "mat2": "y"}
+    if not like:
+        renamed = {parameters[0]: taken[0]} | (dict.fromkeys(("other", "mat2"), "y") if "y" in taken else {})
 
     def evaluate(named: dict[str, Any]) -> Any:
         tensors = [value for value in named.values() if isinstance(value, torch.Tensor)]
@@ -300,13 +299,104 @@ def _embedding_bag(
     scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
     per_sample_weights: Any = None, include_last_offset: bool = False, padding_idx: Any = None,
 ) -> Any:  # fmt: skip
-    if x.ndim != 2 or not x.numel() or max_norm is not None or padding_idx is not None:
-        return None
-    if sparse or mode == "max":
+    if not x.numel() or max_norm is not None or padding_idx is not None or sparse or mode == "max":
         return None
     rows = _rows(weight, x, scale_grad_by_freq)
     rows = rows if per_sample_weights is None else rows * per_sample_weights[..., None]
-    return rows.sum(1) if mode == "sum" else rows.mean(1)
+    if x.ndim == 2:
+        return rows.sum(1) if mode == "sum" else rows.mean(1)
+    if offsets is None:
+        return None
+    ends = offsets[1:] if include_last_offset else torch.cat([offsets[1:], offsets.new_tensor([len(x)])])
+    starts = offsets[: len(ends)]
+    place = torch.arange(len(x), device=x.device)
+    inside = (place >= starts[:, None]) & (place < ends[:, None])
+    sums = torch.where(inside[..., None], rows, 0).sum(1)
+    return sums if mode == "sum" else sums / (ends - starts).clamp(min=1)[:, None]
+
+
+def _scaled(beta: float, x: Any, product: Any, alpha: float) -> Any:
+    """beta · x + alpha · product. As documented, beta = 0 hides NaN and infinity of x."""
+    if product is None:
+        return None
+    return alpha * product + (beta * x if beta else torch.zeros_like(x))
+
+
+@_own("addmm")
+def _addmm(x: Any, mat1: Any, mat2: Any, beta: float = 1, alpha: float = 1) -> Any:
+    return _scaled(beta, x, _matmul(mat1, mat2), alpha)
+
+
+@_own("baddbmm")
+def _baddbmm(x: Any, batch1: Any, batch2: Any, beta: float = 1, alpha: float = 1) -> Any:
+    return _scaled(beta, x, _matmul(batch1, batch2), alpha)
+
+
+@_own("addmv")
+def _addmv(x: Any, mat: Any, vec: Any, beta: float = 1, alpha: float = 1) -> Any:
+    product = _matmul(mat, vec[:, None])
+    return _scaled(beta, x, None if product is None else product[:, 0], alpha)
+
+
+@_own("addr")
+def _addr(x: Any, vec1: Any, vec2: Any, beta: float = 1, alpha: float = 1) -> Any:
+    return _scaled(beta, x, vec1[:, None] * vec2, alpha)
+
+
+def _bessel(x: Any, order: int, scaled: bool) -> Any:
+    """The modified Bessel function I of order 0 or 1, times exp(-|x|) if `scaled`: Abramowitz and Stegun,
+    9.6.10 up to 20, 9.7.1 beyond. The exponential is taken in two halves: it overflows before the result."""
+    size = x.abs()
+    small, large = x.clamp(-20, 20), size.clamp(min=20)
+    term = near = (small / 2) ** order
+    for k in range(1, 70):
+        term = term * (small / 2) ** 2 / (k * (k + order))
+        near = near + term
+    term = far = torch.ones_like(large)
+    for k in range(1, 30):
+        term = term * ((2 * k - 1) ** 2 - 4 * order**2) / (8 * k * large)
+        far = far + term
+    far = far / torch.sqrt(2 * math.pi * large)
+    if scaled:
+        near = near * torch.exp(-small.abs())
+    else:
+        half = torch.exp(large / 2)
+        far = far * half * half
+    far = torch.where(size.isinf(), 0.0 if scaled else math.inf, far)
+    return torch.where(size <= 20, near, far * torch.sign(x) if order else far)
+
+
+for _name, _order, _scale in (("i0", 0, False), ("i0e", 0, True), ("i1", 1, False), ("i1e", 1, True)):
+    _OWN[_name] = lambda x, order=_order, scaled=_scale: _bessel(x, order, scaled)
+
+
+@_own("heaviside")
+def _heaviside(x: Any, values: Any) -> Any:
+    return torch.where(x == 0, values, torch.where(x.isnan(), x, (x > 0).to(x.dtype))).detach()
+
+
+def _first(x: Any, extreme: Any, dim: int | None, keepdim: bool) -> Any:
+    """The index of the first element that equals the extreme; NaN is the extreme of all."""
+    if not x.numel() or not x.ndim:
+        return None
+    flat, axis = (x.flatten(), 0) if dim is None else (x, dim % x.ndim)
+    shape = [1] * flat.ndim
+    shape[axis] = -1
+    place = torch.arange(flat.shape[axis], device=x.device).reshape(shape)
+    wanted = (flat == extreme(flat, axis, keepdim=True)) | flat.isnan()
+    wanted = torch.where(flat.isnan().any(axis, keepdim=True), flat.isnan(), wanted)
+    found = torch.where(wanted, place, flat.shape[axis]).amin(axis, keepdim=keepdim or dim is None)
+    return found.reshape([1] * x.ndim if keepdim else []) if dim is None else found
+
+
+@_own("argmax")
+def _argmax(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    return _first(x, torch.amax, dim, keepdim)
+
+
+@_own("argmin")
+def _argmin(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    return _first(x, torch.amin, dim, keepdim)
 
 
 def _picked(log_p: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:

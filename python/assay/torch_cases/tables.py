@@ -306,9 +306,10 @@ known("take_along_dim", family="gather_scatter", indices=integers(0, lambda x, a
 
 
 def _starts(this: Any, input: Any, include_last_offset: bool = False) -> Any:
-    """The first place of each bag, and the end of the last one if that is asked for."""
+    """The first place of each bag, and the end of the last one, before the last index, if that is asked."""
     bags = max(1, this.size - include_last_offset)
-    return Literal([place * input.size // bags for place in range(this.size)])
+    size = input.size - (include_last_offset and input.size > this.size)
+    return Literal([place * size // bags for place in range(this.size)])
 
 
 def _repeats(this: Any, output_size: int | None = None) -> Any:
