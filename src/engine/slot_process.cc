@@ -29,8 +29,9 @@ Result<SpawnedSlot> spawn_slot(std::uint32_t index, const std::filesystem::path&
   ASSAY_TRY(FdPair ends, make_socket_pair());
   ASSAY_TRY(const Fd log_file, open_for_append(logs / fmt::format("slot{}.log", index)));
   SpawnOptions options;
-  options.argv = {program, "slot", std::to_string(index), logs.string()};
+  options.argv = {program, "slot"};
   if (!device.empty()) options.argv.push_back("--device=" + device);
+  options.argv.insert(options.argv.end(), {"--", std::to_string(index), logs.string()});
   options.environment = {kGpuOrder, kGpuQueues};
   options.fds = {{log_file.get(), 1}, {log_file.get(), 2}, {ends.second.get(), kSlotFd}};
   ASSAY_TRY(Process process, Process::spawn(options));

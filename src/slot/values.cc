@@ -44,9 +44,11 @@ Result<Tensor> Tensor::of(const wire::Leaf& leaf, const LaneMemory& memory) {
   tensor.dtype_ = static_cast<DType>(leaf.dtype());
   std::uint64_t bytes = size_of(tensor.dtype_);
   bool sound = true;
+  const bool none = std::ranges::find(*leaf.shape(), 0) != leaf.shape()->end();
+  if (none) bytes = 0;  // however large the others are
   for (const std::int64_t extent : *leaf.shape()) {
     sound = sound && extent >= 0 &&
-            !__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes);
+            (none || !__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes));
   }
   const bool shared = leaf.shared() != nullptr && memory.shared != nullptr;
   const bool lent = shared || (leaf.lent() && memory.read_lent);

@@ -231,6 +231,12 @@ Result<Database> Database::open_to_read(const std::filesystem::path& path) {
   return database;
 }
 
+bool Database::has_moved() const {
+  int moved = 0;
+  sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  return moved != 0;
+}
+
 bool Database::is_checked() const {
   int reserved = -1;
   sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved);

@@ -97,6 +97,8 @@ class Database {
   Result<std::int64_t> read_integer(std::string_view query);
   // The number of rows that the last INSERT, UPDATE or DELETE changed.
   std::int64_t changes() const { return sqlite3_changes64(handle_.get()); }
+  // Whether its file was removed, renamed or replaced since it was opened.
+  bool has_moved() const;
   // Whether its pages have checksums.
   bool is_checked() const;
   // A copy in memory, which may be changed.

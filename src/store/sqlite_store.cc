@@ -227,6 +227,12 @@ Status SqliteStore::write(Statement& statement) {
 }
 
 Status SqliteStore::commit() {
+  if (database_.has_moved()) {
+    return fail(
+        fmt::format("{} was removed or replaced while the run wrote to it: its results are "
+                    "lost; start the same command again",
+                    (folder_ / kFileName).string()));
+  }
   if (!transaction_) return {};
   Status status = write_tally();
   if (status) status = transaction_->commit();

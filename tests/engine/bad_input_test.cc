@@ -1,12 +1,15 @@
 // Bad input and a bad environment: one clear line, the right exit code, nothing recorded is lost.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
+#include <thread>
 
 #include "base/atomic_file.h"
 #include "cli.h"
@@ -375,6 +378,15 @@ TEST(BadEnvironment, TooFewAddressesAreSaidAtOnce) {
   EXPECT_THAT(result.output, HasSubstr("ulimit -v unlimited"));
 }
 
+TEST(BadEnvironment, TooFewOpenFilesAreSaidAtOnce) {
+  Cli cli;
+  std::vector<std::string> argv{"sh", "-c", "ulimit -n 24; exec \"$@\"", "sh", ASSAY_PROGRAM};
+  for (const std::string& word : cli.api({"--api_config=" + kEcho})) argv.push_back(word);
+  const CliResult result = cli.call_program(argv);
+  EXPECT_EQ(result.status.code, 2) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("open files, and `ulimit -n` allows 24"));
+}
+
 TEST(BadFolders, ALinkThatEndsInItselfIsNoBug) {
   Cli cli;
   std::filesystem::create_symlink("run", cli.run());
@@ -384,6 +396,41 @@ TEST(BadFolders, ALinkThatEndsInItselfIsNoBug) {
     EXPECT_THAT(result.output, HasSubstr("Too many levels of symbolic links"));
     EXPECT_THAT(result.output, ::testing::Not(HasSubstr("a bug in assay")));
   }
+}
+
+TEST(BadFolders, AStoreThatIsRemovedMeanwhileIsTrouble) {
+  Cli cli;
+  std::vector<std::string> lines;
+  for (int size = 1; size <= 50; ++size) {
+    lines.push_back(fmt::format("paddle.fake.slow(Tensor([{}], \"float32\"), 0.1)", size));
+  }
+  const auto all =
+      cli.api({"--api_config_file=" + cli.write_cases(lines), "--num_workers_per_gpu=1"});
+  Process process = cli.start(all);
+  for (int tries = 0; tries < 600 && !std::filesystem::exists(cli.run() / "running.json");
+       ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  for (const char* name : {"run.db", "run.db-wal", "run.db-shm"}) {
+    std::filesystem::remove(cli.run() / name);
+  }
+  EXPECT_EQ(process.wait()->code, 3);
+  EXPECT_THAT(*read_file(cli.folder() / "output.txt"), HasSubstr("was removed or replaced"));
+}
+
+TEST(BadFolders, ANameThatBeginsLikeAFlagIsAName) {
+  Cli cli;
+  const CliResult result =
+      cli.call({"api", "--test_cpu=True", "--api_config=" + kEcho, "--log_dir=-dash"});
+  EXPECT_EQ(result.status.code, 0) << result.output;
+}
+
+// The extents alone overflow; the tensor is empty.
+TEST(BadFiles, AnEmptyTensorWithHugeExtentsIsNoCrash) {
+  Cli cli;
+  const CliResult result = cli.call_api(
+      {R"(--api_config=paddle.fake.echo(Tensor([3037000500, 3037000500, 0], "float32")))"});
+  EXPECT_EQ(result.status.code, 0) << result.output;
 }
 
 // A disk that cannot be written to; root may write wherever it is allowed at all.
