@@ -6,8 +6,8 @@ API tables), differentiates, copies the results into the arena and replies. It d
 
 from typing import Any
 
-from assay.bugs import note_bug
 from assay import extensions
+from assay.bugs import note_bug
 from assay.call import STAGE_INDEX, Call, Functions
 from assay.dump import Dump
 from assay.frameworks import Framework
