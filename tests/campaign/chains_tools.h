@@ -32,7 +32,7 @@ echo "end $model $stage" >> ran.txt
 inline std::string recorded_params(const std::string& model) {
   const auto stage = [&](const char* name) { return "stage.sh " + model + " " + name; };
   return "===train_params===\nmodel_name:" + model +
-         "\npython:bash\ngpu_list:-1\n--use_gpu:False\n--epochs:lite_train_lite_infer=1\n"
+         "\npython:sh\ngpu_list:-1\n--use_gpu:False\n--epochs:lite_train_lite_infer=1\n"
          "--out:./output/\n--batch_size:lite_train_lite_infer=4\n--init_weights:null\n"
          "train_model_name:last.w\n--data:./data\n##\ntrainer:norm_train\nnorm_train:" +
          stage("train") + "\n##\n===eval_params===\neval:" + stage("eval") +

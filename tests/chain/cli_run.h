@@ -95,14 +95,22 @@ inline std::string params_text(const Commands& commands) {
          "\n--model_dir:./output\n--image:null\n--benchmark:null\n";
 }
 
-// A folder with params.txt and the results of runs.
+// A folder with params.txt and the results of runs. It has no script: the standard one drives.
 class Project {
  public:
   explicit Project(const Commands& commands = {}) { write(commands); }
   void write(const Commands& commands) { put(path() / "params.txt", params_text(commands)); }
   std::filesystem::path path() const { return scratch_.path(); }
+  // assay's own logs and results.
   std::filesystem::path results() const {
+    return path() / "test_tipc/assay/tiny/params/lite_train_lite_infer";
+  }
+  // What the standard script writes, and its training.
+  std::filesystem::path output() const {
     return path() / "test_tipc/output/tiny/lite_train_lite_infer";
+  }
+  std::filesystem::path trained() const {
+    return output() / "norm_train_gpus_-1_autocast_null_nodes_1";
   }
   std::string log(const std::string& name) const { return slurp(results() / name); }
   CliResult run(std::vector<std::string> more = {}) const {

@@ -75,6 +75,19 @@ output = net(paddle.to_tensor(numpy.expand_dims(picture, 0).astype('float32'))).
 print(f'{image}: class {output.argmax()} with {output.max()}')
 )";
 
+// Compares the log of a static inference with the dynamic one of the same weights.
+inline CliResult compare_with_dynamic(const std::string& python,
+                                      const std::filesystem::path& project,
+                                      const std::filesystem::path& weights,
+                                      const std::filesystem::path& log) {
+  put(project / "dynamic.py", kDynamicInference);
+  const CliResult dynamic = run_command(
+      project, {python, "dynamic.py", weights.string(), "./images/demo.jpg"}, {"OMP_NUM_THREADS=1"});
+  EXPECT_EQ(dynamic.code, 0) << dynamic.out;
+  put(project / "dynamic.log", dynamic.out);
+  return run_cli(project, {"compare", "--dynamic", "dynamic.log", "--static", log.string()});
+}
+
 // A params file of our own for it, CPU only; one epoch, and no AutoLog (infer.py imports it from a
 // package that no registry has).
 inline std::string mobilenet_params(const std::string& gpu_list = "-1",

@@ -10,7 +10,7 @@ from looks import check_looks, chromium_page
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ASSAY = ROOT / "build" / "release" / "bin" / "assay"
 EXAMPLE = ROOT / "examples" / "chain"
-STORE = "test_tipc/output/line/lite_train_lite_infer/chain.db"
+STORE = "test_tipc/assay/line/train_infer_python/lite_train_lite_infer/chain.db"
 
 
 def assay(folder, *words):

@@ -100,7 +100,7 @@ def test_the_chain_trains_exports_and_infers(tmp_path):
     shutil.copytree(EXAMPLES / "chain", model)
     run("assay", "chain", "check", "train_infer_python.txt", folder=model)
     run("assay", "chain", "run", "train_infer_python.txt", "lite_train_lite_infer", folder=model)
-    store = model / "test_tipc" / "output" / "line" / "lite_train_lite_infer" / "chain.db"
+    store = model / "test_tipc/assay/line/train_infer_python/lite_train_lite_infer/chain.db"
     run("assay", "chain", "report", store, "--out", "page.html", folder=model)
     assert "loss" in (model / "page.html").read_text()
 

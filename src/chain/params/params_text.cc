@@ -25,14 +25,13 @@ int column_of(std::string_view line, std::string_view part) {
   return static_cast<int>(part.data() - line.data()) + 1;
 }
 
-void add_entry(std::string_view whole, std::string_view line, Separator separator, int number,
-               ParamsText& out) {
-  const std::size_t at = separator == Separator::colon ? line.find(':') : line.find_first_of(" \t");
+void add_entry(std::string_view whole, std::string_view line, int number, ParamsText& out) {
+  const std::size_t at = line.find(':');
   // Some suites' files end with a shell command that none of their scripts reads.
   if (at == std::string_view::npos && line.starts_with("echo ")) return;
   if (at == std::string_view::npos || trimmed(line.substr(0, at)).empty()) {
     out.problems.push_back({number, column_of(whole, line),
-                            "expected `key:value`, found `" + std::string(line) + "`", false});
+                            "expected `key:value`, found `" + std::string(line) + "`"});
     return;
   }
   Line entry;
@@ -41,7 +40,6 @@ void add_entry(std::string_view whole, std::string_view line, Separator separato
   const std::string_view value = trimmed(rest);
   entry.key = key;
   entry.value = value;
-  entry.text = whole.substr(0, whole.find('\r'));
   entry.line = number;
   entry.key_column = column_of(whole, key);
   entry.value_column = column_of(whole, value.empty() ? rest : value);
@@ -50,7 +48,7 @@ void add_entry(std::string_view whole, std::string_view line, Separator separato
 
 }  // namespace
 
-ParamsText read_params_text(std::string_view text, Separator separator) {
+ParamsText read_params_text(std::string_view text) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   ParamsText out;
@@ -65,14 +63,8 @@ ParamsText read_params_text(std::string_view text, Separator separator) {
     std::string name;
     if (is_heading(line, name)) {
       out.sections.push_back({std::move(name), number, {}});
-    } else if (separator == Separator::blank && line.front() == '#') {
-      continue;
-    } else if (is_group(line)) {
-      std::vector<Line>& lines = out.sections.back().lines;
-      if (!lines.empty() && lines.back().type == Line::Type::group) continue;
-      lines.push_back({Line::Type::group, std::string(line), {}, std::string(line), number, 1, 1});
-    } else {
-      add_entry(whole, line, separator, number, out);
+    } else if (!is_group(line)) {
+      add_entry(whole, line, number, out);
     }
   }
   if (out.sections.front().lines.empty()) out.sections.erase(out.sections.begin());

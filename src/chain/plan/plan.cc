@@ -1,6 +1,10 @@
 #include "chain/plan/plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
 
 namespace assay::chain::plan {
 
@@ -26,11 +30,31 @@ std::string_view name(StageKind kind) {
   return "stage";
 }
 
-std::string status_line(const Plan& plan, const Stage& stage, bool passed) {
-  const std::string redirect = stage.shows_log ? fmt::format(" > {} 2>&1 ", stage.log) : "";
-  const std::string log = plan.log_in_status ? " - " + stage.log + " " : "!  ";
-  return fmt::format("\033[33m Run {} with command - {} - {}{}{}\033[0m",
-                     passed ? "successfully" : "failed", plan.model, stage.command, redirect, log);
+Result<Plan> filtered(Plan plan, const std::vector<std::string>& filters) {
+  if (filters.empty()) return plan;
+  std::vector<bool> kept(plan.stages.size(), false);
+  for (std::size_t i = plan.stages.size(); i-- > 0;) {
+    const std::string& name = plan.stages[i].name;
+    kept[i] = kept[i] || std::any_of(filters.begin(), filters.end(), [&](const std::string& word) {
+                return name.find(word) != std::string::npos;
+              });
+    if (!kept[i]) continue;
+    for (const std::size_t need : plan.stages[i].needs) kept[need] = true;
+  }
+  std::vector<std::size_t> new_index(plan.stages.size());
+  std::vector<Stage> stages;
+  for (std::size_t i = 0; i < plan.stages.size(); ++i) {
+    if (!kept[i]) continue;
+    new_index[i] = stages.size();
+    Stage stage = std::move(plan.stages[i]);
+    stage.index = stages.size();
+    for (std::size_t& need : stage.needs) need = new_index[need];
+    stages.push_back(std::move(stage));
+  }
+  plan.stages = std::move(stages);
+  if (!plan.stages.empty()) return plan;
+  return usage_error(
+      fmt::format("no stage's name contains `{}` (see --dry-run)", fmt::join(filters, "` or `")));
 }
 
 }  // namespace assay::chain::plan

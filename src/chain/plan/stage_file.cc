@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "base/toml.h"
 #include "chain/params/shell_words.h"
-#include "chain/plan/plan_builder.h"
 
 namespace assay::chain::plan {
 namespace {
@@ -36,7 +35,7 @@ struct Entry {
 };
 
 Result<Entry> read_entry(const std::string& stage_name, TomlTable& table,
-                         const PlanOptions& options) {
+                         const std::string& python) {
   Entry entry;
   Stage& stage = entry.stage;
   stage.name = stage_name;
@@ -62,9 +61,7 @@ Result<Entry> read_entry(const std::string& stage_name, TomlTable& table,
   stage.kind = *known;
   ASSAY_TRY(stage.argv, params::split_words(stage.command));
   if (stage.argv.empty()) return usage_error(fmt::format("stage {} has no command", stage_name));
-  if (!options.python.empty() && stage.argv.front().starts_with("python")) {
-    stage.argv.front() = options.python;
-  }
+  if (!python.empty() && stage.argv.front().starts_with("python")) stage.argv.front() = python;
   return entry;
 }
 
@@ -107,7 +104,8 @@ Status link(std::vector<Entry>& entries) {
 
 }  // namespace
 
-Result<Plan> read_stage_file(const std::string& path, const PlanOptions& options) {
+Result<Plan> read_stage_file(const std::string& path, const std::string& python,
+                             const std::string& output_root) {
   auto text = read_file(path);
   if (!text) return usage_error(text.error().message);
   ASSAY_TRY(TomlTable file, TomlTable::parse(*text, path, 1));
@@ -117,7 +115,7 @@ Result<Plan> read_stage_file(const std::string& path, const PlanOptions& options
   ASSAY_CHECK(file.read("model", plan.model));
   std::vector<Entry> entries;
   ASSAY_CHECK(file.read_tables("stages", [&](const std::string& stage_name, TomlTable& table) {
-    return read_entry(stage_name, table, options).map([&](Entry entry) {
+    return read_entry(stage_name, table, python).map([&](Entry entry) {
       entries.push_back(std::move(entry));
     });
   }));
@@ -126,14 +124,14 @@ Result<Plan> read_stage_file(const std::string& path, const PlanOptions& options
   std::ranges::stable_sort(
       entries, {}, [](const Entry& entry) { return std::ranges::find(kKinds, entry.stage.kind); });
   ASSAY_CHECK(link(entries));
-  const std::string root = options.output_root.empty() ? "./assay-chain" : options.output_root;
-  plan.folder = fmt::format("{}/{}", root, plan.model);
+  plan.folder =
+      fmt::format("{}/{}", output_root.empty() ? "./assay-chain" : output_root, plan.model);
   for (Entry& entry : entries) {
     entry.stage.log = fmt::format("{}/{}.log", plan.folder, entry.stage.name);
     entry.stage.on_cpu = entry.stage.device == "cpu";
     plan.stages.push_back(std::move(entry.stage));
   }
-  return filtered(std::move(plan), options.filters);
+  return plan;
 }
 
 }  // namespace assay::chain::plan

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -12,7 +13,6 @@
 #include <vector>
 
 #include "base/process.h"
-#include "chain/params/dialect.h"
 #include "chain/results/node_record.h"
 
 namespace assay::chain::run {
@@ -52,6 +52,14 @@ std::string setting_of(const std::string& entry) {
   return fmt::format("{}{} devices", kDevices, std::ranges::count(entry, ',') + 1);
 }
 
+// FNV-1a, 64 bits.
+std::string hash_of(std::string_view text) {
+  constexpr std::uint64_t kPrime = 1'099'511'628'211U;
+  std::uint64_t hash = 14'695'981'039'346'656'037U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * kPrime;
+  return fmt::format("{:016x}", hash);
+}
+
 }  // namespace
 
 std::string sources_of(const std::string& project, const std::string& output) {
@@ -73,7 +81,7 @@ std::string sources_of(const std::string& project, const std::string& output) {
   }
   std::string marks;
   for (const std::string& file : files) marks += file + " " + mark_of(file) + "\n";
-  return fmt::format("{} files {}", files.size(), params::hash_of(marks));
+  return fmt::format("{} files {}", files.size(), hash_of(marks));
 }
 
 std::string identity_of(const plan::Stage& stage, const stage::StageCommand& command,

@@ -60,9 +60,6 @@ Result<Ledger> Ledger::open(const plan::Plan& plan, const RunOptions& options) {
   if (options.store_path.empty()) ASSAY_CHECK(check_owner(store, options.params_path, path));
   Ledger ledger(plan, options, std::move(store));
   ledger.lock_ = std::move(lock);
-  if (!plan.results_log.empty()) {
-    ASSAY_TRY(ledger.results_, open_for_append(plan.results_log));
-  }
   ASSAY_TRY(ledger.run_, ledger.store_.begin_run(plan, options.params_path));
   return ledger;
 }
@@ -116,9 +113,7 @@ Status Ledger::end(Job& job, stage::Outcome outcome) {
     ASSAY_CHECK(write_file(job.stage->log + ".autolog",
                            stage::write_autolog(facts_of(job, job.outcome, plan_->model))));
   }
-  if (job.outcome.state == stage::StageState::unavailable || !results_) return {};
-  const std::string line = plan::status_line(*plan_, *job.stage, job.outcome.passed()) + "\n";
-  return write_all(results_.get(), std::as_bytes(std::span(line)));
+  return {};
 }
 
 void Ledger::heed(Job& job, std::optional<stage::Outcome>& outcome) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a run keeps of its stages: the store, TIPC's results log, the page, the progress on the
+// What a run keeps of its stages: the store, the page, the progress on the
 // terminal. It also holds the output folder, so that no second run writes there.
 
 #include <cstdint>
@@ -50,7 +50,6 @@ class Ledger {
   results::ChainStore store_;
   std::unique_ptr<Progress> progress_;
   Fd lock_;
-  Fd results_;  // none: the suite's script writes its own
   std::int64_t run_ = 0;
   stage::Clock::time_point next_show_;
 };

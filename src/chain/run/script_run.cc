@@ -84,10 +84,14 @@ class ScriptRunner {
  private:
   Status start_script() {
     stage::StageCommand command;
-    command.argv = {"bash", script_.path};
+    std::string script = script_.path;
+    if (script_.standard) {
+      ASSAY_TRY(script, folder_.add_standard());
+    }
+    command.argv = {"bash", script};
     if (!options_.prepare.empty()) {
       constexpr const char* kBoth = R"(bash "$1" "$3" "$4" || exit; shift; exec bash "$@")";
-      command.argv = {"bash", "-c", kBoth, "bash", options_.prepare, script_.path};
+      command.argv = {"bash", "-c", kBoth, "bash", options_.prepare, script};
     }
     std::string file = options_.params_path;
     if (script_.changed) {

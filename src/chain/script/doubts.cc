@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "chain/params/params_text.h"
-#include "chain/params/value_rules.h"
+#include "chain/params/value_check.h"
 
 namespace assay::chain::script {
 namespace {
@@ -58,7 +58,8 @@ std::string lost_number(const plan::Plan& plan, const params::Line& line) {
       small.find("epoch") != std::string::npos || small.find("iter") != std::string::npos;
   const bool trains = std::ranges::any_of(
       plan.stages, [](const plan::Stage& stage) { return stage.kind == plan::StageKind::train; });
-  if (!counts || !trains || number.empty() || line.value.find('=') == std::string::npos) return {};
+  if (!counts || !trains || line.value.find('=') == std::string::npos) return {};
+  if (number.empty()) return fmt::format("line {}: `{}` has no value for {}", line.line, key, plan.mode);
   const std::vector<std::string> values = given(plan.stages, key);
   if (std::ranges::find(values, number) != values.end()) return {};
   return fmt::format("line {}: `{}` is {} for {}, and the script trains with {}", line.line, key,
@@ -78,7 +79,7 @@ std::string cut_value(const plan::Plan& plan, const params::Line& line) {
 std::vector<std::string> losses_of(const plan::Plan& plan, const std::string& params_text) {
   std::vector<std::string> losses;
   for (const auto& section :
-       params::read_params_text(params_text, params::Separator::colon).sections) {
+       params::read_params_text(params_text).sections) {
     for (const params::Line& line : section.lines) {
       for (std::string& loss : std::vector{lost_number(plan, line), cut_value(plan, line)}) {
         if (!loss.empty()) losses.push_back(std::move(loss));

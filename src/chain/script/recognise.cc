@@ -51,6 +51,7 @@ struct Program {
   std::vector<std::string> words;
   std::string gpus;
   std::string hosts;
+  bool counts_processes = false;  // --nproc_per_node
 };
 
 Program program_of(const std::vector<std::string>& argv) {
@@ -73,6 +74,7 @@ Program program_of(const std::vector<std::string>& argv) {
       }
       if (option.ends_with("gpus") || option.ends_with("devices")) program.gpus = value;
       if (option.ends_with("ips")) program.hosts = value;
+      program.counts_processes = program.counts_processes || option.ends_with("nproc_per_node");
     }
   }
   program.words.assign(argv.begin() + static_cast<std::ptrdiff_t>(first), argv.end());
@@ -110,6 +112,24 @@ std::string device_of(const Command& command, const Program& program) {
   return gpus.empty() ? "cpu" : "gpu " + gpus;
 }
 
+// Whether the arguments ask for a GPU (`--use_gpu=True`, `--device gpu`); nothing if they do not
+// say.
+std::optional<bool> asks_for_gpu(const std::vector<std::string>& argv) {
+  for (std::size_t i = 1; i < argv.size(); ++i) {
+    const std::size_t equals = argv[i].find('=');
+    const bool apart = equals == std::string::npos && argv[i].starts_with('-');
+    const std::string key = lowered(argv[i].substr(0, equals));
+    const std::string value = lowered(!apart                ? argv[i].substr(equals + 1)
+                                      : i + 1 < argv.size() ? argv[i + 1]
+                                                            : "");
+    if (key.ends_with("use_gpu") || key.ends_with("use-gpu") || key.ends_with("device")) {
+      if (value == "true" || value.starts_with("gpu")) return true;
+      if (value == "false" || value == "cpu") return false;
+    }
+  }
+  return std::nullopt;
+}
+
 // Where the command writes, as seen from the project.
 std::string output_of(const Command& command) {
   if (command.outputs.empty()) return {};
@@ -123,7 +143,7 @@ std::string output_of(const Command& command) {
 std::vector<CommandLine> command_lines(const std::string& params_text) {
   std::vector<CommandLine> lines;
   for (const auto& section :
-       params::read_params_text(params_text, params::Separator::colon).sections) {
+       params::read_params_text(params_text).sections) {
     for (const auto& line : section.lines) {
       auto words = params::split_words(line.value);
       if (words && !words->empty()) lines.push_back({line.key, std::move(*words)});
@@ -184,8 +204,10 @@ plan::Stage Recogniser::take(const Command& command) {
   stage.directory = command.folder;
   stage.log = command.log;
   stage.device = device_of(command, program);
-  stage.asks_for_gpu = stage.kind == plan::StageKind::infer && stage.device != "cpu";
+  stage.asks_for_gpu = stage.kind == plan::StageKind::infer &&
+                       asks_for_gpu(command.argv).value_or(stage.device != "cpu");
   if (program.hosts.find(',') != std::string::npos) stage.hosts = split_at(program.hosts, ',');
+  stage.on_cpu = !stage.hosts.empty() && stage.device == "cpu" && program.counts_processes;
   stage.needs = needs_of(stage.kind);
   const bool writes = stage.kind == plan::StageKind::train ||
                       stage.kind == plan::StageKind::export_model ||

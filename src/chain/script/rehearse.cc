@@ -54,8 +54,11 @@ class Rehearser {
     ASSAY_TRY(const Fd output, open_for_append(printed()));
     SpawnOptions spawn;
     spawn.argv = {options_.shim, scratch_.path().string()};
-    if (options_.trusted) spawn.argv.emplace_back("--trust");
+    if (options_.trusted || options_.standard) spawn.argv.emplace_back("--trust");
     spawn.argv.insert(spawn.argv.end(), options_.command.begin(), options_.command.end());
+    if (options_.standard) {
+      ASSAY_TRY(*std::ranges::find(spawn.argv, options_.command.at(1)), scratch_.add_standard());
+    }
     spawn.directory = copy_.string();
     spawn.environment = environment();
     spawn.fds = {{output.get(), 1}, {output.get(), 2}};

@@ -21,6 +21,7 @@ struct RehearsalOptions {
   std::vector<std::string> makes;  // names of files that a training leaves in its output folder
   std::pair<std::string, std::string> replaced;  // a file of the project and its text in the copy
   bool launches = false;  // a stand-in for the benchmark repository is there (kBenchmarkVariable)
+  bool standard = false;  // in place of the script, run the standard one, which is trusted
   bool trusted = false;   // also run it where the kernel cannot shut it in (--trust-script)
   std::chrono::seconds limit{60};
 };

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "chain/params/gpu_entry.h"
 #include "chain/params/shell_words.h"
+#include "chain/params/standard.h"
 #include "chain/script/rehearse.h"
 #include "chain/shim/call.h"
 
@@ -118,6 +119,24 @@ Result<std::string> text_of(const fs::path& project, const std::string& file) {
   return text;
 }
 
+// An error if the standard script cannot run the file.
+Status check_standard(const ScriptRequest& request) {
+  ASSAY_TRY(const std::string params, text_of(request.project, request.params_file));
+  if (!request.device.empty() && request.device != "gpu" && request.device != "cpu") {
+    return usage_error(fmt::format("{}: the project has no {}, which --device {} needs",
+                                   request.params_file, script_name(request), request.device));
+  }
+  const std::string_view usual =
+      usual_name(fs::path(request.params_file).filename().string(), request.mode);
+  if (usual != usual_name("", "") && usual != usual_name("", "benchmark_train")) {
+    return usage_error(fmt::format("{}: the project has no {} for mode {}; --script names one",
+                                   request.params_file, usual, request.mode));
+  }
+  const auto problems = params::standard_problems(params);
+  if (problems.empty()) return {};
+  return usage_error(params::describe(request.params_file, problems));
+}
+
 }  // namespace
 
 std::string find_script(const ScriptRequest& request) {
@@ -141,11 +160,14 @@ std::string find_script(const ScriptRequest& request) {
 Result<Script> read_script(const ScriptRequest& request) {
   Script script;
   script.path = find_script(request);
-  if (script.path.empty()) {
-    return usage_error(fmt::format("{}: the project has no {} for mode {}; --script names one",
-                                   request.params_file, script_name(request), request.mode));
+  script.standard = script.path.empty();
+  std::string text;
+  if (script.standard) {
+    script.path = kStandard;
+    ASSAY_CHECK(check_standard(request));
+  } else {
+    ASSAY_TRY(text, text_of(request.project, script.path));
   }
-  ASSAY_TRY(const std::string text, text_of(request.project, script.path));
   script.launches = script.path == request.params_file;
   script.mode = request.mode;
   script.python = request.python;
@@ -166,7 +188,7 @@ Result<Script> read_script(const ScriptRequest& request) {
     script.changed = true;
   }
   const std::string python = value_of(command_lines(script.params), "python");
-  if (python.starts_with('/')) {  // PATH does not decide there
+  if (python.find('/') != std::string::npos) {  // PATH does not decide there
     if (script.python.empty()) script.python = python;
     const std::size_t at = script.params.find(python);
     script.params.replace(at, python.size(), "python");
@@ -178,7 +200,8 @@ Result<Script> read_script(const ScriptRequest& request) {
   ASSAY_CHECK(params::check_model(script.model));
   script.checkpoint = value_of(lines, "train_model_name");
   script.arguments = {request.mode};
-  if (!request.third.empty()) script.arguments.push_back(request.third);
+  if (!request.third.empty() || script.standard) script.arguments.push_back(request.third);
+  if (script.standard && request.device == "cpu") script.arguments.emplace_back("cpu");
   script.results = fmt::format("./test_tipc/output/{}/{}", script.model, request.mode);
   script.folder = fmt::format("{}/{}/{}/{}", root, script.model, stem, request.mode);
   return script;
@@ -196,6 +219,7 @@ Result<plan::Plan> rehearsed_plan(const Script& script, const ScriptRequest& req
   options.shim = request.shim;
   options.trusted = request.trusted;
   options.launches = script.launches;
+  options.standard = script.standard;
   options.programs = script.programs;
   if (request.makes_checkpoint && !script.checkpoint.empty() && script.checkpoint != "null") {
     options.makes = {script.checkpoint, script.checkpoint + ".pdparams"};

@@ -30,6 +30,7 @@ struct ScriptRequest {
 // A suite's script with what it is given.
 struct Script {
   std::string path;       // relative to the project
+  bool standard = false;  // the standard script: the project has none
   bool launches = false;  // a launching script: there is no params file
   std::string params;     // text of the params file
   bool changed = false;   // that text is not what the file has
@@ -43,11 +44,15 @@ struct Script {
   std::string folder;      // of assay's own logs and results
 };
 
+// The name of the standard script for messages.
+inline constexpr const char* kStandard = "the standard script";
+
 // Path of the suite's script for a request, relative to the project: beside the file, in a folder
 // above it, or in test_tipc. "" if the project has none.
 std::string find_script(const ScriptRequest& request);
 
-// Finds and reads the script and its params file.
+// Finds and reads the script and its params file. A project without a script gets the standard one,
+// if its params file is one that this can read.
 Result<Script> read_script(const ScriptRequest& request);
 
 // Rehearses the script. A warning names the helpers (wget, pip, …) that did nothing.

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/atomic_file.h"
+#include "chain/params/standard.h"
 
 namespace assay::chain::script {
 namespace {
@@ -106,6 +107,12 @@ ShimFolder::~ShimFolder() {
 void ShimFolder::add(std::string_view name) const {
   std::error_code error;
   fs::create_symlink(shim_, programs() / name, error);
+}
+
+Result<std::string> ShimFolder::add_standard() const {
+  const fs::path path = path_ / "standard_chain.sh";
+  ASSAY_CHECK(write_file(path, params::standard_script()));
+  return path.string();
 }
 
 Result<std::string> ShimFolder::add_benchmark() const {

@@ -26,6 +26,8 @@ class ShimFolder {
   std::filesystem::path programs() const { return path_ / "bin"; }
   // Adds a name for the shim.
   void add(std::string_view name) const;
+  // Writes the standard script there and returns its path.
+  Result<std::string> add_standard() const;
   // Stands in for the benchmark repository that launching scripts need: trains, then starts
   // `python …/scripts/analysis.py`. Returns the entry BENCHMARK_ROOT=PATH for the environment,
   // or "" if the user has set one.

@@ -14,14 +14,12 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "campaign/results.h"
-#include "chain/params/params.h"
-#include "chain/plan/make_plan.h"
-#include "chain/plan/plan_builder.h"
 #include "chain/plan/plan_text.h"
 #include "chain/plan/stage_file.h"
 #include "chain/run/script_run.h"
 #include "chain/stage/monitor.h"
 #include "cli/exit_code.h"
+#include "cli/full/chain_check.h"
 
 namespace assay::cli::full {
 
@@ -95,13 +93,6 @@ void add_limits(CLI::App& app, RunArguments& arguments) {
 }
 
 void add_machines(CLI::App& app, RunArguments& arguments) {
-  app.add_flag("--fleet-on-cpu", arguments.plan.fleet_on_cpu, "Many machines train on CPUs (gloo)");
-  app.add_option("--ps-servers", arguments.plan.ps_servers,
-                 "Parameter Server mode: number of servers on each machine")
-      ->check(CLI::Range(1, 99));
-  app.add_option("--ps-trainers", arguments.plan.ps_trainers,
-                 "Parameter Server mode: number of trainers on each machine (default 1)")
-      ->check(CLI::Range(1, 99));
   app.add_flag("--per-node", arguments.run.fleet.per_node,
                "Train only this machine's share, when srun starts assay on every machine; rank 0 "
                "does the rest");
@@ -121,28 +112,25 @@ CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
       ->required();
   app->add_option("MODE", arguments.mode,
                   "Mode of a params file or script: lite_train_lite_infer, whole_infer, …");
-  app->add_option("THIRD", arguments.plan.third,
+  app->add_option("THIRD", arguments.script.third,
                   "whole_infer: CUDA_VISIBLE_DEVICES; benchmark_train: what to train, such as "
                   "dynamic_bs8_fp32_DP_N1C1");
-  add_dialect_options(*app, arguments.dialect);
-  app->add_option("--device", arguments.plan.device,
+  app->add_option("--device", arguments.script.device,
                   "Device to train and infer on: gpu (as in the file), cpu, xpu, npu");
-  app->add_flag("--native", arguments.native,
-                "Plan the standard chain, although the suite has a script for it");
   app->add_option("--script", arguments.script.script,
-                  "The suite's script (default: the one for this file and mode)");
+                  "The suite's script (default: the one for this file and mode, else the standard script)");
   app->add_flag("--trust-script", arguments.script.trusted,
                 "Rehearse the script also where the kernel cannot shut it in");
   app->add_flag("--lenient", arguments.run.lenient,
                 "A stage passes by its exit code, its files and its device, whatever its log says");
   app->add_option("--output-root", arguments.output_root,
-                  "Folder of assay's logs and results (default: test_tipc/assay; of the standard "
-                  "chain test_tipc/output)");
+                  "Folder of assay's logs and results (default: test_tipc/assay; of a list of stages "
+                  "assay-chain)");
   app->add_option("--gpus", arguments.gpus,
                   "GPUs of this machine to use: the file's GPU n is the n-th of these");
   app->add_flag("--report-line", arguments.report_line,
                 "Print the stages as a line of JSON for the campaign that started this run");
-  app->add_flag("--fallback-checkpoint", arguments.plan.fallback_checkpoint,
+  app->add_flag("--fallback-checkpoint", arguments.fallback_checkpoint,
                 "Use the newest checkpoint (iter_N) instead of the one that the file names");
   app->add_option("-C,--directory", arguments.folder,
                   "The model's folder (default: the working folder)");
@@ -150,7 +138,7 @@ CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
       app->add_flag("--dry-run", arguments.dry_run, "Print the stages without running them");
   app->add_flag("--json", arguments.json, "With --dry-run: print one JSON object per line")
       ->needs(dry);
-  app->add_option("-k,--filter", arguments.plan.filters,
+  app->add_option("-k,--filter", arguments.filters,
                   "Only stages whose name contains this, and the stages that they need")
       ->allow_extra_args(false);
   app->add_option("--stop-on", arguments.run.stop_on, stop_on_help())
@@ -159,15 +147,11 @@ CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
   app->add_flag("--resume", arguments.run.resume,
                 "Skip stages that passed before and whose files are unchanged");
   app->add_option("-j,--jobs", arguments.run.jobs,
-                  "Stages at the same time, as far as devices allow")
+                  "Stages of a list (.toml) at the same time, as far as devices allow")
       ->check(at_least(1));
   add_limits(*app, arguments);
-  app->add_option("--python", arguments.plan.python, "Interpreter, instead of the params file's");
-  app->add_option(
-      "--dynamic", arguments.plan.dynamic,
-      "Compare each fp32 inference with this dynamic inference: arguments of the interpreter "
-      "with {weights} and {images}");
-  app->add_option("--prepare", arguments.plan.prepare,
+  app->add_option("--python", arguments.script.python, "Interpreter, instead of the params file's");
+  app->add_option("--prepare", arguments.run.prepare,
                   "Run this script first, as a stage of its own");
   add_machines(*app, arguments);
   return app;
@@ -201,40 +185,13 @@ Status keep_own_share(plan::Plan& plan, run::RunOptions& options) {
     plan.stages[i].output.clear();
     plan.stages[i].log += suffix;
   }
-  plan.results_log += suffix;
   options.rank_suffix = suffix;
   options.store_path =
       (options.store_path.empty() ? plan.folder + "/chain.db" : options.store_path) + suffix;
   return {};
 }
 
-// The chain of a params file without a script.
-Result<plan::Plan> native_plan(const RunArguments& arguments) {
-  std::optional<params::Dialects> own;
-  ASSAY_TRY(const params::Dialects* dialects, dialects_of(arguments.dialect, own));
-  std::string warnings;
-  params::Origin origin{arguments.file, arguments.dialect.name, dialects};
-  origin.machines = arguments.script.machines;
-  origin.gpus = arguments.script.gpus;
-  ASSAY_TRY(const params::Params params, params::load_params(origin, &warnings));
-  if (!warnings.empty()) show(stderr, "{}\n", warnings);
-  return plan::make_plan(params, arguments.mode, arguments.plan);
-}
-
 bool is_stage_file(const std::string& file) { return file.ends_with(".toml"); }
-
-// Options that only the standard chain has.
-Status check_script_options(const RunArguments& arguments) {
-  const char* option = arguments.run.jobs > 1            ? "--jobs"
-                       : !arguments.plan.dynamic.empty() ? "--dynamic"
-                       : arguments.plan.fleet_on_cpu     ? "--fleet-on-cpu"
-                       : arguments.plan.ps_servers > 0   ? "--ps-servers"
-                                                         : nullptr;
-  if (option == nullptr) return {};
-  return usage_error(fmt::format(
-      "{} is for the standard chain: the suite's script decides here (--native plans the chain)",
-      option));
-}
 
 void fill(RunArguments& arguments, const CLI::App& app) {
   run::RunOptions& options = arguments.run;
@@ -246,21 +203,13 @@ void fill(RunArguments& arguments, const CLI::App& app) {
   options.live = ::isatty(STDERR_FILENO) == 1;
   options.fleet.rendezvous.join = stage::Seconds(arguments.join);
   options.fleet.rendezvous.lost = stage::Seconds(arguments.lost);
-  options.device = arguments.plan.device;
-  options.filtered = !arguments.plan.filters.empty();
-  plan::PlanOptions& plan = arguments.plan;
-  options.prepare = plan.prepare;
-  plan.params_path = arguments.file;
-  plan.self = options.self;
-  plan.output_root = arguments.output_root;
+  options.device = arguments.script.device;
+  options.filtered = !arguments.filters.empty();
   script::ScriptRequest& request = arguments.script;
   request.params_file = arguments.file;
   request.mode = arguments.mode;
-  request.third = plan.third;
-  request.device = plan.device;
-  request.python = plan.python;
   request.output_root = arguments.output_root;
-  request.makes_checkpoint = !plan.fallback_checkpoint;
+  request.makes_checkpoint = !arguments.fallback_checkpoint;
   request.shim = shim_beside(options.self);
   options.shim = request.shim;
   if (!arguments.machines.empty()) request.machines = split_at(arguments.machines, ',');
@@ -278,18 +227,20 @@ struct Planned {
 Result<Planned> planned(const RunArguments& arguments) {
   Planned planned;
   if (is_stage_file(arguments.file)) {
-    ASSAY_TRY(planned.plan, plan::read_stage_file(arguments.file, arguments.plan));
-    return planned;
-  }
-  if (arguments.mode.empty()) return usage_error("MODE is missing: lite_train_lite_infer, …");
-  if (!arguments.native && !script::find_script(arguments.script).empty()) {
-    ASSAY_CHECK(check_script_options(arguments));
+    ASSAY_TRY(planned.plan, plan::read_stage_file(arguments.file, arguments.script.python,
+                                                  arguments.output_root));
+  } else {
+    if (arguments.mode.empty()) return usage_error("MODE is missing: lite_train_lite_infer, …");
+    if (arguments.run.jobs > 1) {
+      return usage_error("--jobs is for lists of stages (.toml): a script decides what runs when");
+    }
     ASSAY_TRY(planned.script, script::read_script(arguments.script));
-    ASSAY_TRY(plan::Plan plan, script::rehearsed_plan(*planned.script, arguments.script));
-    ASSAY_TRY(planned.plan, plan::filtered(std::move(plan), arguments.plan.filters));
-    return planned;
+    ASSAY_TRY(planned.plan, script::rehearsed_plan(*planned.script, arguments.script));
+    if (planned.script->standard) {
+      planned.plan.warnings.emplace_back("no script found: the standard script is used");
+    }
   }
-  ASSAY_TRY(planned.plan, native_plan(arguments));
+  ASSAY_TRY(planned.plan, plan::filtered(std::move(planned.plan), arguments.filters));
   return planned;
 }
 

@@ -8,10 +8,8 @@
 
 #include "base/result.h"
 #include "chain/fleet/fleet.h"
-#include "chain/plan/plan.h"
 #include "chain/run/runner.h"
 #include "chain/script/script_plan.h"
-#include "cli/full/chain_check.h"
 
 namespace assay::cli::full {
 
@@ -24,11 +22,9 @@ struct RunArguments {
   std::string mode;
   std::string folder;
   std::string output_root;
-  DialectArguments dialect;
   std::string machines;  // "a,b"
   std::string gpus;      // "2,3"
   bool report_line = false;
-  bool native = false;
   bool dry_run = false;
   bool json = false;
   double stage_limit = 0;
@@ -37,7 +33,8 @@ struct RunArguments {
   double join = 120;
   double lost = 15;
   chain::script::ScriptRequest script;
-  chain::plan::PlanOptions plan;
+  bool fallback_checkpoint = false;
+  std::vector<std::string> filters;
   chain::run::RunOptions run;
 };
 

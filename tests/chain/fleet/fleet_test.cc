@@ -95,15 +95,14 @@ TEST_F(TwoMachines, MobilenetTrainsOnBothAndGoesOnOnTheFirst) {
   const Scratch scratch;
   const auto project = scratch.path() / "model";
   ASSERT_TRUE(make_mobilenet(tipc, python, project));
-  put(project / "params.txt", mobilenet_params("10.78.0.1,10.78.0.2;0", "fleet_train"));
-  std::vector<std::string> words{"run",      "params.txt",    "lite_train_lite_infer",
-                                 "--python", python.string(), "--fleet-on-cpu",
-                                 "--native"};
+  put(project / "params.txt", mobilenet_params("10.78.0.1,10.78.0.2;-1", "fleet_train"));
+  std::filesystem::remove(project / "test_tipc/test_train_inference_python.sh");
+  std::vector<std::string> words{"run", "params.txt", "lite_train_lite_infer", "--python",
+                                 python.string()};
   for (const std::string& word : reach()) words.push_back(word);
   const CliResult result = run_cli(project, words, {"FLAGS_enable_pir_api=0", "OMP_NUM_THREADS=1"});
-  const auto folder = project / "test_tipc/output/mobilenet_v3_small/lite_train_lite_infer";
-  const std::string cell = "fleet_train_gpus_0_autocast_False_nodes_2";
-  ASSERT_EQ(result.code, 0) << result.out << slurp(folder / (cell + "_train.log"));
+  const auto folder = project / "test_tipc/assay/mobilenet_v3_small/params/lite_train_lite_infer";
+  ASSERT_EQ(result.code, 0) << result.out << slurp(folder / "fleet_train.log");
   auto store = results::ChainStore::open(folder / "chain.db", OpenMode::existing);
   ASSERT_TRUE(store);
   const auto stages = store->stages(1);

@@ -1,13 +1,10 @@
-// The ways in which many machines are started: ssh, Slurm, and Parameter Server mode.
+// The ways in which many machines are started: ssh and Slurm.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include "chain/params/params.h"
-#include "chain/plan/make_plan.h"
-#include "chain/plan/plan.h"
 #include "chain/results/chain_store.h"
 #include "fleet_tools.h"
 #include "paddle_project.h"
@@ -81,8 +78,7 @@ TEST_F(OverSsh, OneCommandOnTheFirstMachineDrivesBoth) {
   const CliResult result =
       run_command(project.path(), command({"run", "params.txt", "lite_train_lite_infer"}));
   ASSERT_EQ(result.code, 0) << result.out;
-  const std::string cell = "norm_train_gpus_-1_autocast_False_nodes_2";
-  const std::string log = project.log(cell + "_train.log");
+  const std::string log = project.log("norm_train.log");
   // Words come through ssh's shell over there as they are.
   EXPECT_THAT(log, HasSubstr("\ntrained it's $HOME\n"));
   EXPECT_THAT(log, HasSubstr("[10.78.0.2] trained it's $HOME\n"));
@@ -103,7 +99,7 @@ TEST_F(OverSsh, EndingTheChainEndsWhatRunsOnTheOtherMachine) {
   options.directory = project.path().string();
   auto chain = Process::spawn(options);
   ASSERT_TRUE(chain);
-  const std::string log = "norm_train_gpus_-1_autocast_False_nodes_2_train.log";
+  const std::string log = "norm_train.log";
   const std::string said = "[10.78.0.2] child ";
   ASSERT_TRUE(comes_true([&] { return project.log(log).find(said) != std::string::npos; }));
   const std::string text = project.log(log);
@@ -264,118 +260,9 @@ if dist.get_rank() == 0: paddle.save(net.state_dict(), out + '/last.w')
 )");
   const CliResult result =
       srun(project.path(), {"run", "params.txt", "lite_train_lite_infer", "--per-node"});
-  const std::string log = project.log("norm_train_gpus_-1_autocast_False_nodes_2_train.log");
+  const std::string log = project.log("norm_train.log");
   ASSERT_EQ(result.code, 0) << result.out << log;
   EXPECT_THAT(log, HasSubstr("world 2"));
-}
-
-// ---- Parameter Server mode ----
-
-plan::Plan plan_with_servers(const std::string& gpu_list, int servers, int trainers) {
-  const params::ParsedParams parsed =
-      params::parse_params(params_text({.train = "t.py", .gpu_list = gpu_list}));
-  EXPECT_TRUE(parsed.good()) << params::describe("f", parsed.problems);
-  plan::PlanOptions options;
-  options.ps_servers = servers;
-  options.ps_trainers = trainers;
-  auto plan = plan::make_plan(parsed.params, "lite_train_lite_infer", options);
-  EXPECT_TRUE(plan);
-  return plan ? *plan : plan::Plan{};
-}
-
-TEST(ParameterServer, NamesEveryServerAndTrainer) {
-  const plan::Plan here = plan_with_servers("-1", 2, 1);
-  EXPECT_EQ(here.stages.front().name, "norm_train_gpus_-1_autocast_False_ps_2x1_nodes_1/train");
-  const std::vector<std::string>& argv = here.stages.front().argv;
-  EXPECT_THAT(
-      std::vector<std::string>(argv.begin() + 1, argv.begin() + 6),
-      ElementsAre("-m", "paddle.distributed.launch", "--servers=127.0.0.1:6170,127.0.0.1:6171",
-                  "--trainers=127.0.0.1:6270", "t.py"));
-  const plan::Plan both = plan_with_servers("10.0.0.1,10.0.0.2;-1", 1, 2);
-  EXPECT_EQ(both.stages.front().argv[3], "--servers=10.0.0.1:6170,10.0.0.2:6170");
-  EXPECT_EQ(both.stages.front().argv[4],
-            "--trainers=10.0.0.1:6270,10.0.0.1:6271,10.0.0.2:6270,10.0.0.2:6271");
-}
-
-// A line y = 3 x - 1 whose slope lies on the first server and whose height on the second; each
-// trainer has half of the points. Right only when every server and every trainer took part.
-constexpr const char* kLineByServers = R"(
-import json, os, socket, sys, time
-servers = os.environ['PADDLE_PSERVERS_IP_PORT_LIST'].split(',')
-trainers = int(os.environ['PADDLE_TRAINERS_NUM'])
-def ask(server, message):
-    for tries in range(1200):
-        try:
-            with socket.create_connection(server.split(':'), timeout=120) as link:
-                link.sendall((json.dumps(message) + '\n').encode())
-                return json.loads(link.makefile().readline())
-        except OSError:
-            time.sleep(0.1)
-    sys.exit('no server at ' + server)
-if os.environ['TRAINING_ROLE'] == 'PSERVER':
-    value, done = 0.0, 0
-    with socket.create_server((os.environ['POD_IP'], int(os.environ['PADDLE_PORT']))) as listener:
-        while done < trainers:
-            with listener.accept()[0] as link:
-                message = json.loads(link.makefile().readline())
-                value -= 0.1 * message.get('gradient', 0.0)
-                done += message.get('done', 0)
-                link.sendall((json.dumps(value) + '\n').encode())
-else:
-    rank = int(os.environ['PADDLE_TRAINER_ID'])
-    points = [x / 10 for x in range(-10, 11)][rank::trainers]
-    for step in range(150):
-        slope, height = ask(servers[0], {}), ask(servers[1], {})
-        errors = [slope * x + height - (3 * x - 1) for x in points]
-        ask(servers[0], {'gradient': sum(e * x for e, x in zip(errors, points)) / len(points)})
-        ask(servers[1], {'gradient': sum(errors) / len(points)})
-        if step % 50 == 0: print('loss:', sum(e * e for e in errors) / len(points), flush=True)
-    for server in servers: ask(server, {'done': 1})
-    if rank == 0:
-        out = [word[6:] for word in sys.argv if word.startswith('--out=')][0]
-        os.makedirs(out, exist_ok=True)
-        with open(out + '/last.w', 'w') as file: file.write(f'{slope} {height}\n')
-)";
-
-Commands line_by_servers(const fs::path& python, const std::string& gpu_list) {
-  return {.train = "line.py",
-          .eval = "null",
-          .export_model = "null",
-          .infer = "null",
-          .gpu_list = gpu_list,
-          .python = python.string()};
-}
-
-void expect_the_line(const Project& project, const std::string& cell) {
-  std::istringstream weights(slurp(project.results() / (cell + ".log") / "last.w"));
-  double slope = 0;
-  double height = 0;
-  weights >> slope >> height;
-  EXPECT_NEAR(slope, 3, 0.2);
-  EXPECT_NEAR(height, -1, 0.1);
-}
-
-TEST(ParameterServer, PaddlesLauncherRunsServersAndTrainersHere) {
-  ASSAY_NEED_PADDLE(python);
-  const Project project(line_by_servers(python, "-1"));
-  put(project.path() / "line.py", kLineByServers);
-  const CliResult result = project.run({"--ps-servers", "2", "--ps-trainers", "2"});
-  ASSERT_EQ(result.code, 0) << result.out;
-  expect_the_line(project, "norm_train_gpus_-1_autocast_False_ps_2x2_nodes_1");
-}
-
-class ServersOnTwoMachines : public TwoMachines {};
-
-TEST_F(ServersOnTwoMachines, PaddlesLauncherRunsThemOnBoth) {
-  ASSAY_NEED_PADDLE(python);
-  const Project project(line_by_servers(python, "10.78.0.1,10.78.0.2;-1"));
-  put(project.path() / "line.py", kLineByServers);
-  std::vector<std::string> words{"--ps-servers", "1"};
-  for (const std::string& word : reach()) words.push_back(word);
-  const CliResult result = project.run(words);
-  const std::string cell = "norm_train_gpus_-1_autocast_False_ps_1x1_nodes_2";
-  ASSERT_EQ(result.code, 0) << result.out << project.log(cell + "_train.log");
-  expect_the_line(project, cell);
 }
 
 }  // namespace

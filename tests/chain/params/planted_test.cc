@@ -1,5 +1,5 @@
-// Faults planted into real params files: each must be refused at the line where it was planted (or
-// beside it), whatever the suite. The seed is fixed; the files are the shared material's.
+// Faults planted into real params files that their suites' own scripts read: each must be named at
+// the line where it was planted, or beside it. The seed is fixed; the files are the shared material's.
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <random>
 
 #include "base/text.h"
-#include "chain/params/params.h"
+#include "chain/params/standard.h"
 #include "suite_material.h"
 
 namespace assay::chain {
@@ -23,29 +23,23 @@ struct Planted {
   bool done = false;
 };
 
-// A file's own sign between key and value.
-struct Form {
-  char sign = ':';
-
-  bool is_entry(const std::string& line) const {
-    return line.find(sign) != std::string::npos && line.front() != '=' && line.front() != '#';
-  }
-  std::string key(const std::string& line) const { return line.substr(0, line.find(sign)); }
-  std::string value(const std::string& line) const { return line.substr(line.find(sign) + 1); }
-};
-
-Form form_of(const params::Params& params) {
-  return {params.layout().separator == params::Separator::colon ? ':' : ' '};
+bool is_entry(const std::string& line) {
+  return line.find(':') != std::string::npos && line.front() != '=' && line.front() != '#';
 }
+std::string key_of(const std::string& line) { return line.substr(0, line.find(':')); }
 
 using Random = std::mt19937;
-using Plant = Planted (*)(Lines, Random&, const params::Params&);
+using Plant = Planted (*)(Lines, Random&);
 
-// An entry that a test may spoil: with a key of its own (`null:null` says nothing).
-std::vector<std::size_t> entries(const Lines& lines, Form form) {
+// The entries of the sections that a training's script reads: with a key of its own (`null:null`
+// says nothing).
+std::vector<std::size_t> entries(const Lines& lines) {
   std::vector<std::size_t> list;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (form.is_entry(lines[i]) && form.key(lines[i]) != "null") list.push_back(i);
+    const bool tail = lines[i].starts_with("==") && lines[i].find("_params") != std::string::npos &&
+                      lines[i].find("benchmark") != std::string::npos;
+    if (tail || lines[i].find("disable_train_benchmark") != std::string::npos) break;
+    if (is_entry(lines[i]) && key_of(lines[i]) != "null") list.push_back(i);
   }
   return list;
 }
@@ -54,165 +48,116 @@ std::size_t pick(const std::vector<std::size_t>& list, Random& random) {
   return list[random() % list.size()];
 }
 
-Planted missing(Lines lines, Random& random, const params::Params& params) {
-  const Form form = form_of(params);
-  const std::size_t at = pick(entries(lines, form), random);
+Planted missing(Lines lines, Random& random) {
+  const std::size_t at = pick(entries(lines), random);
   lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(at));
   return {lines, static_cast<int>(at) + 1, true};
 }
 
-Planted doubled(Lines lines, Random& random, const params::Params& params) {
-  const Form form = form_of(params);
-  const std::size_t at = pick(entries(lines, form), random);
+Planted doubled(Lines lines, Random& random) {
+  const std::size_t at = pick(entries(lines), random);
   lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(at), lines[at]);
   return {lines, static_cast<int>(at) + 2, true};
 }
 
-Planted misspelt(Lines lines, Random& random, const params::Params& params) {
-  const Form form = form_of(params);
-  const std::size_t at = pick(entries(lines, form), random);
-  std::string key = form.key(lines[at]);
-  if (key.size() < 4) return {};
-  std::swap(key[key.size() - 2], key[key.size() - 3]);
-  if (key == form.key(lines[at])) key.pop_back();
-  lines[at] = key + form.sign + form.value(lines[at]);
+Planted misspelt(Lines lines, Random& random) {
+  const std::size_t at = pick(entries(lines), random);
+  std::string key = key_of(lines[at]);
+  // Keys that are flags of the tested program may be any.
+  if (key.size() < 5 || key.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") != key.npos) return {};
+  if (key == "use_gpu" || key == "epoch" || key == "save_dir" || key == "output_dir") return {};
+  key.erase(key.size() / 2, 1);
+  lines[at] = key + lines[at].substr(lines[at].find(':'));
   return {lines, static_cast<int>(at) + 1, true};
 }
 
-Planted swapped(Lines lines, Random& random, const params::Params& params) {
-  const Form form = form_of(params);
-  const std::vector<std::size_t> list = entries(lines, form);
-  for (int tries = 0; tries < 50; ++tries) {
-    const std::size_t at = pick(list, random);
-    if (at + 1 >= lines.size() || !form.is_entry(lines[at + 1])) continue;
-    if (form.key(lines[at]) == form.key(lines[at + 1]) || form.key(lines[at + 1]) == "null")
-      continue;
-    std::swap(lines[at], lines[at + 1]);
-    return {lines, static_cast<int>(at) + 1, true};
+Planted surplus(Lines lines, Random& random) {
+  const std::size_t at = pick(entries(lines), random);
+  lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(at), "surplus_key:value");
+  return {lines, static_cast<int>(at) + 1, true};
+}
+
+Planted no_colon(Lines lines, Random& random) {
+  const std::size_t at = pick(entries(lines), random);
+  const std::size_t colon = lines[at].find(':');
+  if (lines[at].find(':', colon + 1) != std::string::npos) return {};
+  lines[at].erase(colon, 1);
+  return {lines, static_cast<int>(at) + 1, true};
+}
+
+Planted lost_heading(Lines lines, Random&) {
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    if (lines[i].find("=eval_params=") == std::string::npos) continue;
+    lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(i));
+    return {lines, static_cast<int>(i) + 1, true};
   }
   return {};
 }
 
-Planted surplus(Lines lines, Random& random, const params::Params& params) {
-  const Form form = form_of(params);
-  const std::size_t at = pick(entries(lines, form), random);
-  lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(at),
-               std::string("surplus_key") + form.sign + "value");
-  return {lines, static_cast<int>(at) + 1, true};
-}
-
-Planted no_colon(Lines lines, Random& random, const params::Params& params) {
-  const Form form = form_of(params);
-  const std::size_t at = pick(entries(lines, form), random);
-  const std::size_t sign = lines[at].find(form.sign);
-  const std::size_t value = lines[at].find_first_not_of(' ', sign + 1);
-  lines[at].erase(sign, form.sign == ' ' ? value - sign : 1);
-  return {lines, static_cast<int>(at) + 1, true};
-}
-
-Planted lost_heading(Lines lines, Random& random, const params::Params&) {
-  std::vector<std::size_t> list;
+Planted misspelt_heading(Lines lines, Random&) {
   for (std::size_t i = 1; i < lines.size(); ++i) {
-    if (lines[i].starts_with("===")) list.push_back(i);
+    const std::size_t letter = lines[i].find("eval_params=");
+    if (letter == std::string::npos) continue;
+    lines[i].replace(letter, 11, "eval_parmas");
+    return {lines, static_cast<int>(i) + 1, true};
   }
-  if (list.empty()) return {};
-  const std::size_t at = pick(list, random);
-  lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(at));
-  return {lines, static_cast<int>(at) + 1, true};
+  return {};
 }
 
-Planted misspelt_heading(Lines lines, Random& random, const params::Params&) {
+// A number or a mode that is none.
+Planted wrong_value(Lines lines, Random& random) {
   std::vector<std::size_t> list;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (lines[i].starts_with("===")) list.push_back(i);
+  for (const std::size_t at : entries(lines)) {
+    if (lines[at].find("lite_train_lite_infer=") != std::string::npos) list.push_back(at);
   }
   if (list.empty()) return {};
   const std::size_t at = pick(list, random);
-  const std::size_t letter = lines[at].find("params");
-  if (letter == std::string::npos) return {};
-  lines[at].replace(letter, 6, "parmas");
+  const bool mode = random() % 2 == 0;
+  lines[at] = key_of(lines[at]) + (mode ? ":lite_trian_lite_infer=2" : ":lite_train_lite_infer=two");
   return {lines, static_cast<int>(at) + 1, true};
 }
 
-// A value that its place cannot hold: where the rule takes words or numbers.
-Planted wrong_value(Lines lines, Random& random, const params::Params& params) {
-  const Form form = form_of(params);
-  std::vector<std::size_t> list;
-  for (const params::SectionLayout& section : params.layout().sections) {
-    for (const params::Place& place : section.places) {
-      using params::Rule;
-      const bool checked = place.rule == Rule::flags || place.rule == Rule::counts ||
-                           place.rule == Rule::words || place.rule == Rule::by_mode ||
-                           place.rule == Rule::precisions || place.rule == Rule::port;
-      if (checked && params.has(place.role)) {
-        list.push_back(static_cast<std::size_t>(params.line(place.role)) - 1);
-      }
-    }
-  }
-  std::erase_if(list, [&](std::size_t at) { return form.key(lines[at]) == "null"; });
-  if (list.empty()) return {};
-  const std::size_t at = pick(list, random);
-  lines[at] = form.key(lines[at]) + form.sign + "nonsense";
-  return {lines, static_cast<int>(at) + 1, true};
+constexpr std::array<std::pair<const char*, Plant>, 8> kFaults{{{"missing line", missing},
+                                                                {"doubled line", doubled},
+                                                                {"misspelt key", misspelt},
+                                                                {"surplus line", surplus},
+                                                                {"colon lost", no_colon},
+                                                                {"heading lost", lost_heading},
+                                                                {"heading misspelt", misspelt_heading},
+                                                                {"value of no rule", wrong_value}}};
+
+bool is_named(const std::string& text, int line) {
+  return std::ranges::any_of(params::likely_problems(text), [&](const params::Problem& problem) {
+    return std::abs(problem.line - line) <= 1;
+  });
 }
 
-Planted open_quote(Lines lines, Random& random, const params::Params& params) {
-  const Form form = form_of(params);
-  std::vector<std::size_t> list;
-  for (const params::SectionLayout& section : params.layout().sections) {
-    for (const params::Place& place : section.places) {
-      const bool command = place.rule == params::Rule::command ||
-                           place.rule == params::Rule::program || place.rule == params::Rule::maybe;
-      if (command && params.has(place.role) && !params.value(place.role).empty()) {
-        list.push_back(static_cast<std::size_t>(params.line(place.role)) - 1);
-      }
-    }
-  }
-  std::erase_if(list, [&](std::size_t at) { return form.value(lines[at]) == "null"; });
-  if (list.empty()) return {};
-  const std::size_t at = pick(list, random);
-  lines[at] += " 'open";
-  return {lines, static_cast<int>(at) + 1, true};
-}
-
-constexpr std::array<std::pair<const char*, Plant>, 10> kFaults{
-    {{"missing line", missing},
-     {"doubled line", doubled},
-     {"misspelt key", misspelt},
-     {"two lines swapped", swapped},
-     {"surplus line", surplus},
-     {"colon lost", no_colon},
-     {"heading lost", lost_heading},
-     {"heading misspelt", misspelt_heading},
-     {"value of no rule", wrong_value},
-     {"quote left open", open_quote}}};
-
-bool is_named(const params::ParsedParams& parsed, int line) {
-  for (const params::Problem& problem : parsed.problems) {
-    if (!problem.warning && std::abs(problem.line - line) <= 1) return true;
-  }
-  return false;
-}
-
-TEST(PlantedFaults, AreRefusedWhereTheyStand) {
+// No good file of any suite is refused, and a fault in one whose layout is the standard one is
+// named.
+TEST(PlantedFaults, AreNamedWhereTheyStand) {
   ASSAY_NEED_SUITES(material);
   Random random(20261122);
   std::map<std::string, std::pair<int, int>> counts;  // planted, named
   std::string missed;
+  int files = 0;
+  int standard = 0;
   for (const SuiteRun& run : material.runs()) {
     if (!run.tag.empty()) continue;
-    const std::string path = "/x/" + run.suite + "/" + run.folder + "/" + run.path();
     const std::string text = material.text(run);
-    const params::ParsedParams good = params::parse_params(text, {path, ""});
-    if (!good.good()) continue;  // the empty template
+    EXPECT_EQ(params::describe(run.file, params::likely_problems(text)), "");
+    ++files;
     Lines lines = split_at(text, '\n');
     if (!lines.empty() && lines.back().empty()) lines.pop_back();
+    Lines without = lines;
+    std::erase_if(without, [](const std::string& line) { return line.starts_with("norm_export"); });
+    if (params::likely_problems(file_text(without)).empty()) continue;
+    ++standard;
     for (const auto& [name, plant] : kFaults) {
-      const Planted planted = plant(lines, random, good.params);
+      const Planted planted = plant(lines, random);
       if (!planted.done) continue;
       auto& [all, named] = counts[name];
       ++all;
-      if (is_named(params::parse_params(file_text(planted.lines), {path, ""}), planted.line)) {
+      if (is_named(file_text(planted.lines), planted.line)) {
         ++named;
       } else if (missed.size() < 20000) {
         missed += std::string("not named: ") + name + ": " + run.suite + "/" + run.file + ":" +
@@ -229,9 +174,11 @@ TEST(PlantedFaults, AreRefusedWhereTheyStand) {
     table +=
         name + ": " + std::to_string(count.second) + " of " + std::to_string(count.first) + "\n";
   }
-  std::printf("%s%sall: %d of %d\n", missed.c_str(), table.c_str(), named, all);
+  std::printf("%s%s%d files, %d of the standard layout; all: %d of %d\n", missed.c_str(),
+              table.c_str(), files, standard, named, all);
   EXPECT_EQ(counts.size(), kFaults.size());
-  EXPECT_GE(named * 100, all * 97);
+  EXPECT_GE(standard, 250);
+  EXPECT_GE(named * 100, all * 95);
 }
 
 }  // namespace

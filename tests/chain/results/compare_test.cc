@@ -273,18 +273,6 @@ TEST(DynamicStatic, ArraysAreComparedWhole) {
   EXPECT_THAT(uniform.out, HasSubstr("VACUOUS"));
 }
 
-TEST(DynamicStatic, IsAStageOfTheChainThatFailsIt) {
-  const Project project({.infer = "\"say=image_name: a.jpg, prob: 0.5 of 0.7\""});
-  const CliResult good = project.run({"--dynamic", "\"say=a.jpg 0.5 0.7\" --weights={weights}"});
-  EXPECT_EQ(good.code, 0) << good.out;
-  EXPECT_THAT(good.out, HasSubstr("infer_cpu_batchsize_1_against_dynamic"));
-  const CliResult bad = project.run({"--dynamic", "\"say=a.jpg 0.5 0.8\""});
-  EXPECT_EQ(bad.code, 1) << bad.out;
-  EXPECT_THAT(project.log("norm_train_gpus_-1_autocast_False_nodes_1_python_infer_cpu_batchsize_1_"
-                          "against_dynamic.log"),
-              HasSubstr("BAD"));
-}
-
 // A run against an earlier one: the same losses and speed, then a changed loss and half the speed.
 TEST(CompareVerb, FindsLossAndSpeedRegressionsBetweenStores) {
   const auto line = [](const std::string& loss, const std::string& ips) {

@@ -20,28 +20,28 @@ TEST(Paddle, MobilenetTrainsEvaluatesExportsAndInfers) {
   const auto project = scratch.path() / "model";
   ASSERT_TRUE(make_mobilenet(tipc, python, project));
   put(project / "params.txt", mobilenet_params());
-  put(project / "dynamic.py", kDynamicInference);
   const CliResult result =
       run_cli(project,
-              {"run", "params.txt", "lite_train_lite_infer", "--python", python.string(),
-               "--native", "--dynamic", "dynamic.py {weights} {images}"},
+              {"run", "params.txt", "lite_train_lite_infer", "--python", python.string()},
               {"FLAGS_enable_pir_api=0", "OMP_NUM_THREADS=1"});
   ASSERT_EQ(result.code, 0) << result.out;
 
-  const auto folder = project / "test_tipc/output/mobilenet_v3_small/lite_train_lite_infer";
-  const std::string cell = "norm_train_gpus_-1_autocast_False_nodes_1";
-  EXPECT_THAT(slurp(folder / (cell + "_python_infer_cpu_batchsize_1.log")), HasSubstr("class_id:"));
-  EXPECT_TRUE(std::filesystem::exists(folder / (cell + ".log") / "inference.pdmodel"));
+  const auto folder = project / "test_tipc/assay/mobilenet_v3_small/params/lite_train_lite_infer";
+  const auto output = project /
+                      "test_tipc/output/mobilenet_v3_small/lite_train_lite_infer/"
+                      "norm_train_gpus_-1_autocast_False_nodes_1.log";
+  EXPECT_THAT(slurp(folder / "inference.log"), HasSubstr("class_id:"));
+  EXPECT_TRUE(std::filesystem::exists(output / "inference.pdmodel"));
 
   auto store = results::ChainStore::open(folder / "chain.db", OpenMode::existing);
   ASSERT_TRUE(store);
   const auto stages = store->stages(1);
-  ASSERT_EQ(stages->size(), 6U);
+  ASSERT_EQ(stages->size(), 4U);
   for (const results::StoredStage& stage : *stages) EXPECT_EQ(stage.state, "passed") << stage.name;
   // The two inferences agree to float32's digits: 4e-6 was seen on random weights.
-  const std::string compared =
-      slurp(folder / (cell + "_python_infer_cpu_batchsize_1_against_dynamic.log"));
-  EXPECT_THAT(compared, HasSubstr("good    ./images/demo.jpg: max difference "));
+  const CliResult compared = compare_with_dynamic(
+      python.string(), project, output / "latest.pdparams", folder / "inference.log");
+  EXPECT_THAT(compared.out, HasSubstr("good    ./images/demo.jpg: max difference "));
   const auto nodes = store->nodes(stages->front().id);
   ASSERT_EQ(nodes->size(), 1U);
   EXPECT_THAT(nodes->front().framework, HasSubstr("paddlepaddle"));

@@ -67,6 +67,32 @@ TEST(StageFile, HasTheGuardsOfEveryChain) {
   EXPECT_THAT(result.out, HasSubstr("blocked      infer"));
 }
 
+// Two trainings that meet or must not meet, each on its own devices.
+std::string two_trainings(const std::string& words, const std::string& first,
+                          const std::string& second) {
+  const auto stage = [&](const std::string& name, const std::string& device) {
+    return "[stages." + name + "]\nkind = \"train\"\ncommand = \"" + CHAIN_CHILD + " " + words +
+           " 'say=loss: 1'\"\ndevice = \"" + device + "\"\n";
+  };
+  return "version = 1\n" + stage("a", first) + stage("b", second);
+}
+
+TEST(StageFile, StagesOnDifferentDevicesRunAtOneTime) {
+  const Toy toy;
+  // Each of two trainings waits for the other: one after the other they would never end.
+  put(toy.path() / "toy.toml", two_trainings("meet=2", "gpu 0", "gpu 1"));
+  const CliResult together = toy.run({"-j", "2"});
+  EXPECT_EQ(together.code, 0) << together.out;
+}
+
+TEST(StageFile, StagesThatShareAGpuRunOneAfterTheOther) {
+  const Toy toy;
+  // A training fails where another runs beside it.
+  put(toy.path() / "toy.toml", two_trainings("alone=0.2", "gpu 0,1", "gpu 0,2"));
+  const CliResult result = toy.run({"-j", "2"});
+  EXPECT_EQ(result.code, 0) << result.out;
+}
+
 TEST(StageFile, AMistakeIsNamed) {
   const Toy toy;
   const std::vector<std::pair<std::string, std::string>> mistakes{

@@ -229,43 +229,25 @@ _run
   EXPECT_EQ(run_cli(scratch.path(), {"check", "N1C2/toy_bs8.sh"}, {"BENCHMARK_ROOT="}).code, 0);
 }
 
-// assay has read this very script, or it has not: then its suite's rules do not count.
-TEST(Check, UsesTheRulesOfASuiteForItsOwnScriptAlone) {
+// A file that its own script reads is refused for a fault at a line, and the real one is good.
+TEST(Check, NamesTheFaultOfAFileThatItsOwnScriptReads) {
   ASSAY_NEED_TIPC(tipc);
   const Scratch scratch;
   const std::filesystem::path project = scratch.path() / "mobilenet_v3_small";
   std::filesystem::copy(tipc / "mobilenet_v3_small", project,
                         std::filesystem::copy_options::recursive);
   const std::string file = "test_tipc/configs/mobilenet_v3_small/train_infer_python.txt";
-  EXPECT_THAT(run_cli(project, {"check", file}).out, HasSubstr("good (train_infer of models;"));
-  std::ofstream(project / "test_tipc/test_train_inference_python.sh", std::ios::app) << "# own\n";
-  EXPECT_THAT(run_cli(project, {"check", file}).out, HasSubstr("good (rehearsed of unknown;"));
-}
-
-// The argv of a dry run.
-std::vector<std::string> planned(const std::filesystem::path& project,
-                                 const std::vector<std::string>& more) {
-  std::vector<std::string> words{"run",
-                                 "test_tipc/configs/mobilenet_v3_small/train_infer_python.txt",
-                                 "lite_train_lite_infer", "--dry-run", "--json"};
-  words.insert(words.end(), more.begin(), more.end());
-  std::vector<std::string> commands;
-  for (const std::string& line : split_at(run_cli(project, words).out, '\n')) {
-    if (line.starts_with('{')) commands.push_back(nlohmann::json::parse(line)["argv"].dump());
-  }
-  return commands;
-}
-
-// The standard chain is tested against this suite's bash (plan/parity_test.cc).
-TEST(DryRunByScript, TheRealProjectsOwnScriptStartsWhatTheStandardChainPlans) {
-  ASSAY_NEED_TIPC(tipc);
-  const Scratch scratch;
-  const std::filesystem::path project = scratch.path() / "mobilenet_v3_small";
-  std::filesystem::copy(tipc / "mobilenet_v3_small", project,
-                        std::filesystem::copy_options::recursive);
-  const std::vector<std::string> standard = planned(project, {"--native"});
-  EXPECT_EQ(standard.size(), 10U);
-  EXPECT_EQ(planned(project, {}), standard);
+  const CliResult good = run_cli(project, {"check", file});
+  EXPECT_EQ(good.code, 0);
+  EXPECT_THAT(good.out, HasSubstr("good (test_tipc/test_train_inference_python.sh, mode lite_"));
+  std::string text = slurp(project / file);
+  const std::size_t line = text.find("--epochs");
+  text.erase(line, text.find('\n', line) + 1 - line);
+  put(project / "broken.txt", text);
+  const CliResult bad = run_cli(project, {"check", "broken.txt"});
+  EXPECT_EQ(bad.code, 2);
+  EXPECT_THAT(bad.out, HasSubstr("broken.txt:6:1: train_params: a line is missing: expected the "
+                                 "epochs line here"));
 }
 
 }  // namespace
