@@ -1,20 +1,13 @@
 #include "chain/run/runner.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <algorithm>
-#include <memory>
-#include <optional>
 #include <utility>
 
-#include "base/interrupts.h"
 #include "base/text.h"
-#include "chain/run/identity.h"
-#include "chain/run/job.h"
-#include "chain/run/ledger.h"
+#include "chain/run/stage_loop.h"
 #include "chain/run/verdict.h"
-#include "chain/stage/availability.h"
 
 namespace assay::chain::run {
 namespace {
@@ -48,21 +41,22 @@ bool excludes(const plan::Stage& a, const plan::Stage& b) {
 class Runner {
  public:
   Runner(const plan::Plan& plan, const RunOptions& options, stage::Guard guard, Ledger ledger)
-      : options_(options), guard_(std::move(guard)), ledger_(std::move(ledger)) {
+      : options_(options),
+        loop_(options, std::move(guard), std::move(ledger)),
+        jobs_(loop_.jobs()) {
     jobs_.resize(plan.stages.size());
     for (std::size_t i = 0; i < jobs_.size(); ++i) jobs_[i].stage = &plan.stages[i];
-    sources_ = sources_of(".", "test_tipc/output");
   }
 
   Result<RunResult> run() {
-    const stage::Clock::time_point start = stage::Clock::now();
     while (true) {
       ASSAY_CHECK(settle());
-      if (all_done()) break;
-      wait();
-      ASSAY_CHECK(collect());
+      if (all_done()) return loop_.finish();
+      loop_.wait({});
+      ASSAY_CHECK(loop_.collect([this](Job& job, stage::Outcome outcome) {
+        return judged(job, std::move(outcome), options_.lenient);
+      }));
     }
-    return ledger_.finish(jobs_, interrupted_, stage::Seconds(stage::Clock::now() - start).count());
   }
 
  private:
@@ -76,8 +70,8 @@ class Runner {
     bool seat = has_seat();
     for (Job& job : jobs_) {
       if (job.done || job.run) continue;
-      if (interrupted_) {
-        ASSAY_CHECK(ledger_.end_unstarted(job, StageState::interrupted, "the run was ended"));
+      if (loop_.interrupted()) {
+        ASSAY_CHECK(loop_.ledger().end_unstarted(job, StageState::interrupted, "the run was ended"));
         continue;
       }
       const Job* unmade = nullptr;
@@ -87,9 +81,9 @@ class Runner {
         ready = ready && jobs_[need].done;
       }
       if (unmade != nullptr && unmade->outcome.state == StageState::unavailable) {
-        ASSAY_CHECK(ledger_.end_unstarted(job, StageState::unavailable, unmade->outcome.detail));
+        ASSAY_CHECK(loop_.ledger().end_unstarted(job, StageState::unavailable, unmade->outcome.detail));
       } else if (unmade != nullptr) {
-        ASSAY_CHECK(ledger_.end_unstarted(
+        ASSAY_CHECK(loop_.ledger().end_unstarted(
             job, StageState::blocked,
             fmt::format("{} {}", unmade->stage->name, name(unmade->outcome.state))));
       } else if (seat && ready && may_run_now(job)) {
@@ -125,76 +119,15 @@ class Runner {
     command.environment = stage.environment;
     command.directory = stage.directory;
     command.log = stage.log;
-    job.identity = identity_of(stage, command, sources_);
-    if (options_.resume) {
-      const bool same_inputs =
-          std::ranges::all_of(stage.needs, [&](std::size_t need) { return jobs_[need].kept; });
-      ASSAY_TRY(const bool kept, same_inputs ? ledger_.keep_earlier(job) : Result<bool>(false));
-      if (kept) return {};
-    }
-    if (std::string missing = availability_.missing(stage); !missing.empty()) {
-      return ledger_.end_unstarted(job, StageState::unavailable, std::move(missing));
-    }
-    ASSAY_CHECK(ledger_.begin(job));
     if (!stage.hosts.empty()) command = fleet::fleet_command(stage, options_.self, options_.fleet);
-    command.guard = &guard_;
-    auto run = stage::StageRun::start(command, options_.limits,
-                                      [&job](std::string_view line) { job.read(line); });
-    if (!run) {
-      return ledger_.end(job, {StageState::not_started, run.error().message, {}, 0, 0, {}});
-    }
-    job.run = std::make_unique<stage::StageRun>(std::move(*run));
-    ledger_.progress().started(stage);
-    return {};
-  }
-
-  void wait() {
-    std::vector<pollfd> fds{{interrupts_.fd(), POLLIN, 0}};
-    stage::Clock::time_point next = stage::Clock::now() + std::chrono::seconds(1);
-    for (const Job& job : jobs_) {
-      if (!job.run) continue;
-      job.run->add_to(fds);
-      next = std::min(next, job.run->deadline());
-    }
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(next - stage::Clock::now()).count();
-    ::poll(fds.data(), fds.size(), static_cast<int>(std::max<std::int64_t>(0, left)));
-    while (interrupts_.next() != 0) {
-      for (Job& job : jobs_) {
-        if (!job.run) continue;
-        if (interrupted_) job.run->kill();  // a second Ctrl-C
-        job.run->stop(StageState::interrupted, "the run was ended");
-      }
-      interrupted_ = true;
-    }
-  }
-
-  Status collect() {
-    std::string running;
-    for (Job& job : jobs_) {
-      if (!job.run) continue;
-      auto outcome = job.run->tick();
-      job.look();
-      ledger_.heed(job, outcome);
-      if (outcome) {
-        job.run.reset();
-        ASSAY_CHECK(ledger_.end(job, judged(job, *outcome, options_.lenient)));
-        continue;
-      }
-      running += (running.empty() ? "" : " | ") + job.progress();
-    }
-    if (!running.empty()) ledger_.progress().tick(running);
-    return ledger_.show(jobs_);
+    const bool same_inputs =
+        std::ranges::all_of(stage.needs, [&](std::size_t need) { return jobs_[need].kept; });
+    return loop_.begin(job, std::move(command), same_inputs);
   }
 
   const RunOptions& options_;
-  stage::Guard guard_;
-  Ledger ledger_;
-  Interrupts interrupts_;
-  stage::Availability availability_;
-  std::string sources_;
-  std::deque<Job> jobs_;
-  bool interrupted_ = false;
+  StageLoop loop_;
+  std::deque<Job>& jobs_;
 };
 
 }  // namespace

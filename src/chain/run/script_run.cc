@@ -1,7 +1,6 @@
 #include "chain/run/script_run.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -12,20 +11,16 @@
 #include <utility>
 
 #include "base/atomic_file.h"
-#include "base/interrupts.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "chain/run/caller.h"
-#include "chain/run/identity.h"
 #include "chain/run/inputs.h"
-#include "chain/run/job.h"
-#include "chain/run/ledger.h"
 #include "chain/run/speed_environment.h"
+#include "chain/run/stage_loop.h"
 #include "chain/run/verdict.h"
 #include "chain/script/call_server.h"
 #include "chain/script/recognise.h"
 #include "chain/script/shim_folder.h"
-#include "chain/stage/availability.h"
 #include "chain/stage/leftovers.h"
 
 namespace assay::chain::run {
@@ -55,21 +50,19 @@ class ScriptRunner {
         options_(options),
         folder_(std::move(folder)),
         server_(std::move(server)),
-        guard_(std::move(guard)),
-        ledger_(std::move(ledger)),
+        loop_(options, std::move(guard), std::move(ledger)),
+        jobs_(loop_.jobs()),
         recogniser_(script.params) {
     for (const plan::Stage& stage : plan.stages) wanted_.insert(stage.name);
   }
 
   Result<RunResult> run() {
-    const stage::Clock::time_point start = stage::Clock::now();
     project_ = fs::current_path();
     results_ = script_.results.empty() ? "" : fs::path(script_.results).lexically_normal().string();
     ASSAY_CHECK(write_file(plan_.folder + "/started", ""));
     for (const auto& [path, mark] : stage::mark_files("", plan_.folder + "/started")) {
       started_ns_ = mark.changed_ns;  // by the clock of the disk that the files are on
     }
-    sources_ = sources_of(".", "test_tipc/output");
     ASSAY_CHECK(start_script());
     while (bash_ || std::ranges::any_of(callers_, [](const auto& one) { return !one->ended(); })) {
       wait();
@@ -78,7 +71,7 @@ class ScriptRunner {
       watch_script();
     }
     ASSAY_CHECK(judge_mode());
-    return ledger_.finish(jobs_, interrupted_, stage::Seconds(stage::Clock::now() - start).count());
+    return loop_.finish();
   }
 
  private:
@@ -117,7 +110,7 @@ class ScriptRunner {
     spawn.environment = command.environment;
     for (std::string& entry : environment_of(spawn)) given_.insert(std::move(entry));
     command.log = plan_.folder + "/script.log";
-    command.guard = &guard_;
+    command.guard = &loop_.guard();
     ASSAY_TRY(stage::StageRun started,
               stage::StageRun::start(command, {}, [this](std::string_view line) {
                 if (tells_failure(line) && told_failure_.empty()) told_failure_ = line;
@@ -128,33 +121,9 @@ class ScriptRunner {
   }
 
   void wait() {
-    std::vector<pollfd> fds{{interrupts_.fd(), POLLIN, 0}, {server_.fd(), POLLIN, 0}};
-    stage::Clock::time_point next = stage::Clock::now() + std::chrono::seconds(1);
-    const auto add = [&](const stage::StageRun& run) {
-      run.add_to(fds);
-      next = std::min(next, run.deadline());
-    };
-    if (bash_) add(*bash_);
-    for (const auto& caller : callers_) {
-      caller->line().add_to(fds);
-      if (caller->job != nullptr && caller->job->run) add(*caller->job->run);
-    }
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(next - stage::Clock::now()).count();
-    ::poll(fds.data(), fds.size(), static_cast<int>(std::max<std::int64_t>(0, left)));
-    while (interrupts_.next() != 0) interrupt();
-  }
-
-  void interrupt() {
-    const auto stop = [&](stage::StageRun& run) {
-      if (interrupted_) run.kill();  // a second Ctrl-C
-      run.stop(StageState::interrupted, "the run was ended");
-    };
-    if (bash_) stop(*bash_);
-    for (Job& job : jobs_) {
-      if (job.run) stop(*job.run);
-    }
-    interrupted_ = true;
+    std::vector<pollfd> fds{{server_.fd(), POLLIN, 0}};
+    for (const auto& caller : callers_) caller->line().add_to(fds);
+    loop_.wait(std::move(fds), bash_.get());
   }
 
   Status take_calls() {
@@ -218,12 +187,10 @@ class ScriptRunner {
     command.whole_environment = true;
     command.directory = call.folder;
     command.log = stage.log;
-    command.guard = &guard_;
     command.errors_apart = call.output != call.errors;
     use_own_record(stage, command);
     if (!stage.hosts.empty()) {
       command = fleet::fleet_command(stage, options_.self, options_.fleet);
-      command.guard = &guard_;
     }
     return command;
   }
@@ -270,9 +237,9 @@ class ScriptRunner {
     const auto refuse = [&](StageState state, std::string why) -> Status {
       caller.take(true, fmt::format("assay: {}\n", why));
       caller.end(kRefused);
-      return ledger_.end_unstarted(job, state, std::move(why));
+      return loop_.ledger().end_unstarted(job, state, std::move(why));
     };
-    if (interrupted_) return refuse(StageState::interrupted, "the run was ended");
+    if (loop_.interrupted()) return refuse(StageState::interrupted, "the run was ended");
     if (!wanted_.contains(stage.name) && options_.filtered) {
       stages_.pop_back();
       jobs_.pop_back();
@@ -286,57 +253,33 @@ class ScriptRunner {
     if (std::string why = stale_input(jobs_, job, results_, started_ns_); !why.empty()) {
       return refuse(StageState::stale, std::move(why));
     }
-    job.identity = identity_of(stage, command, sources_);
-    if (options_.resume) {
-      const bool same_inputs = std::ranges::all_of(jobs_, [&](const Job& other) {
-        return &other == &job || other.kept || !reads(job, other.stage->output);
-      });
-      ASSAY_TRY(const bool kept, same_inputs ? ledger_.keep_earlier(job) : Result<bool>(false));
-      if (kept) {
-        caller.take(false, read_file(stage.log).value_or(""));
-        caller.end(0);
-        return {};
-      }
-    }
-    if (std::string missing = availability_.missing(stage); !missing.empty()) {
-      return refuse(StageState::unavailable, std::move(missing));
-    }
-    ASSAY_CHECK(ledger_.begin(job));
     command.input = caller.line().input().get();
-    auto run = stage::StageRun::start(command, options_.limits,
-                                      [&job](std::string_view line) { job.read(line); });
-    if (!run) {
-      constexpr int kNotFound = 127;
-      caller.take(true, fmt::format("assay: {}\n", run.error().message));
-      caller.end(kNotFound);
-      return ledger_.end(job, {StageState::not_started, run.error().message, {}, 0, 0, {}});
+    const bool same_inputs = std::ranges::all_of(jobs_, [&](const Job& other) {
+      return &other == &job || other.kept || !reads(job, other.stage->output);
+    });
+    ASSAY_CHECK(loop_.begin(job, std::move(command), same_inputs));
+    if (job.run) return {};
+    constexpr int kNotFound = 127;
+    const bool missing = job.outcome.state == StageState::unavailable;
+    if (job.kept) {
+      caller.take(false, read_file(stage.log).value_or(""));
+    } else {
+      caller.take(true, fmt::format("assay: {}\n", job.outcome.detail));
     }
-    job.run = std::make_unique<stage::StageRun>(std::move(*run));
-    ledger_.progress().started(stage);
+    caller.end(job.kept ? 0 : missing ? kRefused : kNotFound);
     return {};
   }
 
   Status collect() {
-    std::string running;
-    for (const auto& caller : callers_) {
-      if (caller->job == nullptr || !caller->job->run) continue;
-      Job& job = *caller->job;
-      auto outcome = job.run->tick();
-      job.look();
-      ledger_.heed(job, outcome);
-      if (!outcome) {
-        running += (running.empty() ? "" : " | ") + job.progress();
-        continue;
-      }
-      job.run.reset();
-      const int code = code_of(outcome->exit);
-      // Judges the files before the script goes on, since its next command may change them.
-      ASSAY_CHECK(ledger_.end(job, settled(job, std::move(*outcome))));
-      caller->end(code);
-      last_event_ = stage::Clock::now();
-    }
-    if (!running.empty()) ledger_.progress().tick(running);
-    return ledger_.show(jobs_);
+    return loop_.collect(
+        // Judges the files before the script goes on, since its next command may change them.
+        [this](Job& job, stage::Outcome outcome) { return settled(job, std::move(outcome)); },
+        [this](const Job& job, const ExitStatus& exit) {
+          for (const auto& caller : callers_) {
+            if (caller->job == &job) caller->end(code_of(exit));
+          }
+          last_event_ = stage::Clock::now();
+        });
   }
 
   stage::Outcome settled(Job& job, stage::Outcome outcome) {
@@ -398,7 +341,7 @@ class ScriptRunner {
     if (script_outcome_.state == StageState::silent) {
       state = StageState::silent;
       why = script_outcome_.detail;
-    } else if (interrupted_ || options_.filtered) {
+    } else if (loop_.interrupted() || options_.filtered) {
       return {};
     } else if (script_.mode.find("train") != std::string::npos && !ran(plan::StageKind::train)) {
       why = fmt::format("mode {} promises a training, and the script started none", script_.mode);
@@ -418,7 +361,7 @@ class ScriptRunner {
     stages_.push_back(std::move(own));
     jobs_.emplace_back();
     jobs_.back().stage = &stages_.back();
-    return ledger_.end_unstarted(jobs_.back(), state, why + " (log: " + stages_.back().log + ")");
+    return loop_.ledger().end_unstarted(jobs_.back(), state, why + " (log: " + stages_.back().log + ")");
   }
 
   const script::Script& script_;
@@ -426,13 +369,10 @@ class ScriptRunner {
   const RunOptions& options_;
   script::ShimFolder folder_;
   script::CallServer server_;
-  stage::Guard guard_;
-  Ledger ledger_;
+  StageLoop loop_;
+  std::deque<Job>& jobs_;
   script::Recogniser recogniser_;
-  Interrupts interrupts_;
-  stage::Availability availability_;
   fs::path project_;
-  std::string sources_;
   std::string results_;  // folder of the script's results
   std::int64_t started_ns_ = 0;
   std::set<std::string> given_;   // the environment that the script was started with
@@ -441,10 +381,8 @@ class ScriptRunner {
   stage::Outcome script_outcome_;
   std::string told_failure_;
   std::deque<plan::Stage> stages_;
-  std::deque<Job> jobs_;
   std::vector<std::unique_ptr<Caller>> callers_;
   stage::Clock::time_point last_event_;
-  bool interrupted_ = false;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "chain/script/recognise.h"
 #include "cli_run.h"
 
 namespace assay::chain::script {
