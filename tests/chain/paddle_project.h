@@ -81,8 +81,9 @@ inline CliResult compare_with_dynamic(const std::string& python,
                                       const std::filesystem::path& weights,
                                       const std::filesystem::path& log) {
   put(project / "dynamic.py", kDynamicInference);
-  const CliResult dynamic = run_command(
-      project, {python, "dynamic.py", weights.string(), "./images/demo.jpg"}, {"OMP_NUM_THREADS=1"});
+  const CliResult dynamic =
+      run_command(project, {python, "dynamic.py", weights.string(), "./images/demo.jpg"},
+                  {"OMP_NUM_THREADS=1"});
   EXPECT_EQ(dynamic.code, 0) << dynamic.out;
   put(project / "dynamic.log", dynamic.out);
   return run_cli(project, {"compare", "--dynamic", "dynamic.log", "--static", log.string()});

@@ -24,7 +24,7 @@ using Readings = std::vector<results::StoredReading>;
 std::vector<double> series_named(const Readings& readings, std::string_view name) {
   std::vector<double> values;
   for (const results::StoredReading& reading : readings) {
-    if (reading.name == name && std::isfinite(reading.value)) values.push_back(reading.value);
+    if (reading.name == name) values.push_back(reading.value);
   }
   return values;
 }
@@ -101,6 +101,13 @@ Result<Run> run_of_stages(results::ChainStore& store,
     if (stage.kind == "infer") ASSAY_CHECK(measure_inference(store, stage, metrics));
     metrics.add_positive(Kind::memory, "MB", stage.peak_rss_mb);
     metrics.add_positive(Kind::memory, "MB of GPU memory", stage.gpu_memory_mb);
+  }
+  for (const auto& [name, metric] : run.metrics) {
+    const auto bad =
+        std::ranges::find_if_not(metric.values, [](double value) { return std::isfinite(value); });
+    if (bad == metric.values.end()) continue;
+    return usage_error(fmt::format("{}: value {} is {}: such a run is not recorded", name,
+                                   bad - metric.values.begin() + 1, *bad));
   }
   return run;
 }

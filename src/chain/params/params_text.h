@@ -35,8 +35,8 @@ struct ParamsText {
   int last_line = 0;
 };
 
-// Splits the text of a params file. Ignores carriage returns, blank lines, `##` lines, blanks around
-// keys and values, and a byte-order mark.
+// Splits the text of a params file. Ignores carriage returns, blank lines, `##` lines, blanks
+// around keys and values, and a byte-order mark.
 ParamsText read_params_text(std::string_view text);
 
 }  // namespace assay::chain::params

@@ -19,6 +19,7 @@ namespace {
 // stays one problem).
 constexpr int kMissing = 5;
 constexpr int kSurplus = 5;
+constexpr int kOptional = 3;  // missing
 constexpr int kForeign = 9;
 constexpr int kMisspelt = 3;
 constexpr int kOtherHint = 4;
@@ -47,8 +48,8 @@ struct SectionLayout {
   std::vector<Place> places;
 };
 
-// The table of the standard script.
-std::vector<SectionLayout> read_layout(bool longer) {
+// The table of the standard script, with or without what only suites' own files have.
+std::vector<SectionLayout> read_layout(bool longer, bool of_suites) {
   constexpr std::string_view kStart = "<<'LAYOUT'\n";
   std::string_view table = standard_script();
   table.remove_prefix(table.find(kStart) + kStart.size());
@@ -58,11 +59,11 @@ std::vector<SectionLayout> read_layout(bool longer) {
     const std::vector<std::string> words = split_at(row, ' ');
     if (row.starts_with("section")) {
       sections.push_back({words[1], words[0].ends_with('?'), {}});
-    } else if (longer || !row.starts_with('+')) {
-      const bool marked = row.starts_with('+') || row.starts_with('?');
+    } else if ((longer || row.front() != '+') && (of_suites || row.front() != '!')) {
+      const bool marked = std::string_view("+?!").find(row.front()) != std::string_view::npos;
       sections.back().places.push_back({words[0].substr(marked ? 1 : 0), words[1],
                                         split_at(words[2].substr(1), '|'), words[2][0] == '=',
-                                        row.starts_with('?')});
+                                        row.front() == '?' || row.front() == '!'});
     }
   }
   return sections;
@@ -82,8 +83,8 @@ bool is_misspelt(const Place& place, std::string_view key) {
 }
 
 bool is_fixed_key(const std::vector<Place>& places, std::string_view key) {
-  return std::ranges::any_of(
-      places, [&](const Place& place) { return place.fixed && place.has(key); });
+  return std::ranges::any_of(places,
+                             [&](const Place& place) { return place.fixed && place.has(key); });
 }
 
 int cost_of(const Place& place, const Line& line, const std::vector<Place>& places) {
@@ -112,7 +113,7 @@ struct Alignment {
   int cost = 0;
 };
 
-int missing_cost(const Place& place) { return place.optional ? 0 : kMissing; }
+int missing_cost(const Place& place) { return place.optional ? kOptional : kMissing; }
 
 // The cheapest way of editing the lines into the places (Wagner and Fischer's edit distance), so
 // that one line too few or too many is found where it is.
@@ -149,8 +150,8 @@ Alignment align(const std::vector<Place>& places, const std::vector<Line>& lines
 // What is wrong with one section's lines.
 class SectionCheck {
  public:
-  SectionCheck(const SectionLayout& layout, const Section& section, int end)
-      : layout_(layout), end_(end), alignment_(align(layout.places, section.lines)) {}
+  SectionCheck(const SectionLayout& layout, const Section& section)
+      : layout_(layout), start_(section.line), alignment_(align(layout.places, section.lines)) {}
 
   const Alignment& alignment() const { return alignment_; }
 
@@ -204,15 +205,16 @@ class SectionCheck {
     if (last > at) {
       what += fmt::format(" and {} more up to {}", last - at, steps[last].place->shown());
     }
-    for (std::size_t i = last + 1; i < steps.size(); ++i) {
-      if (steps[i].line == nullptr) continue;
-      add(*steps[i].line, fmt::format("a line is missing: expected {} here, found `{}`", what,
-                                      steps[i].line->key));
-      return last;
-    }
-    Line end;
-    end.line = end_;
-    add(end, fmt::format("expected {} here, found the end of the section", what));
+    const auto has_line = [](const Step& step) { return step.line != nullptr; };
+    const auto before =
+        std::find_if(steps.rend() - static_cast<std::ptrdiff_t>(at), steps.rend(), has_line);
+    const auto next =
+        std::find_if(steps.begin() + static_cast<std::ptrdiff_t>(last), steps.end(), has_line);
+    Line gap;
+    gap.line = (before == steps.rend() ? start_ : before->line->line) + 1;
+    add(gap, fmt::format("a line is missing: expected {} here, found {}", what,
+                         next == steps.end() ? "the end of the section"
+                                             : fmt::format("`{}`", next->line->key)));
     return last;
   }
 
@@ -221,7 +223,7 @@ class SectionCheck {
   }
 
   const SectionLayout& layout_;
-  int end_;
+  int start_;
   Alignment alignment_;
   std::vector<Problem> problems_;
 };
@@ -230,6 +232,8 @@ struct Fit {
   std::vector<Problem> problems;
   std::vector<Step> steps;
   int cost = 0;
+  bool headings_good = true;
+  bool absent = false;  // a section is missing with all its lines
 };
 
 std::string heading(std::string_view name) { return fmt::format("====={}=====", name); }
@@ -239,11 +243,10 @@ int stray_line(const SectionLayout& layout, const ParamsText& text) {
   const auto fixed = std::ranges::find_if(layout.places, &Place::fixed);
   if (fixed == layout.places.end()) return 0;
   for (const Section& section : text.sections) {
-    const auto found = std::ranges::find_if(
-        section.lines, [&](const Line& line) { return fixed->has(line.key); });
+    const auto found =
+        std::ranges::find_if(section.lines, [&](const Line& line) { return fixed->has(line.key); });
     if (found == section.lines.end()) continue;
-    return std::prev(found,
-                     std::min(fixed - layout.places.begin(), found - section.lines.begin()))
+    return std::prev(found, std::min(fixed - layout.places.begin(), found - section.lines.begin()))
         ->line;
   }
   return 0;
@@ -286,6 +289,7 @@ std::map<std::size_t, const Section*> match(const std::vector<SectionLayout>& la
   for (std::size_t i = 0; i < layout.size(); ++i) {
     if (layout[i].optional || matched.contains(i)) continue;
     const int stray = stray_line(layout[i], text);
+    fit.absent = fit.absent || stray == 0;
     add(stray > 0 ? stray : text.last_line + 1,
         fmt::format("expected the heading {} before here", heading(names[i])));
   }
@@ -294,27 +298,26 @@ std::map<std::size_t, const Section*> match(const std::vector<SectionLayout>& la
 
 Fit fit_layout(const std::vector<SectionLayout>& layout, const ParamsText& text) {
   Fit fit;
-  if (text.sections.empty()) return {{{1, 1, "the file is empty"}}, {}, kHeading};
+  if (text.sections.empty()) return {{{1, 1, "the file is empty"}}, {}, kHeading, false, true};
   const auto matched = match(layout, text, fit);
-  const bool headings_good = fit.problems.empty();
+  fit.headings_good = fit.problems.empty();
   for (const auto& [index, section] : matched) {
-    int end = text.last_line + 1;
-    for (const Section& other : text.sections) {
-      if (other.line > section->line) end = std::min(end, other.line);
-    }
-    SectionCheck check(layout[index], *section, end);
+    SectionCheck check(layout[index], *section);
     fit.cost += check.alignment().cost;
     fit.steps.insert(fit.steps.end(), check.alignment().steps.begin(),
                      check.alignment().steps.end());
-    if (!headings_good) continue;  // lines would be in the wrong section
+    if (!fit.headings_good) continue;  // lines would be in the wrong section
     std::ranges::move(check.problems(), std::back_inserter(fit.problems));
   }
   return fit;
 }
 
 struct Layouts {
-  std::vector<SectionLayout> shorter = read_layout(false);
-  std::vector<SectionLayout> longer = read_layout(true);
+  explicit Layouts(bool of_suites)
+      : shorter(read_layout(false, of_suites)), longer(read_layout(true, of_suites)) {}
+
+  std::vector<SectionLayout> shorter;
+  std::vector<SectionLayout> longer;
 
   // By the layout that fits better.
   Fit fit(const ParamsText& text) const {
@@ -343,7 +346,7 @@ std::vector<Problem> standard_problems(std::string_view text) {
   }
   const ParamsText read = read_params_text(text);
   if (!read.problems.empty()) return read.problems;
-  const Layouts layouts;
+  const Layouts layouts(false);
   Fit fit = layouts.fit(read);
   add_value_problems(fit, {});
   std::ranges::stable_sort(fit.problems, {}, &Problem::line);
@@ -351,9 +354,9 @@ std::vector<Problem> standard_problems(std::string_view text) {
 }
 
 std::vector<Problem> likely_problems(std::string_view text) {
-  constexpr int kOneFault = kMissing + kSurplus;
+  constexpr int kOneFault = kMissing + kSurplus + 10;  // with unused and unusual keys
   ParamsText read = read_params_text(text);
-  const Layouts layouts;
+  const Layouts layouts(true);
   if (read.sections.empty() || read.sections.front().name != layouts.longer.front().name) return {};
   if (read.problems.size() == 1) return read.problems;
   // What stands at the end differs from suite to suite.
@@ -363,8 +366,10 @@ std::vector<Problem> likely_problems(std::string_view text) {
     });
   });
   Fit fit = layouts.fit(read);
-  if (fit.problems.size() > 1 || fit.cost > kHeading + kOneFault) return {};
-  if (fit.problems.size() == 1 && fit.cost > kOneFault && fit.cost < kHeading) return {};
+  if (fit.absent || fit.problems.size() > 1 ||
+      fit.cost > kOneFault + (fit.headings_good ? 0 : kHeading)) {
+    return {};
+  }
   add_value_problems(fit, {"gpus", "numbers"});
   return std::move(fit.problems);
 }

@@ -12,8 +12,8 @@ file=$1 mode=$2 gpu=$3 device=$4
 declare -A key value
 
 # The lines of FILE: ROLE KIND KEYS. assay checks FILE by this table, too (standard.h). `+`: the long layout of 51
-# lines has it, the short one of 32 lines has not. `?`: it may be absent. KEYS: `=a|b` are the keys; `~a|b` are
-# words that usual keys hold, since any key may stand there.
+# lines has it, the short one of 32 lines has not. `?`: it may be absent. `!`: only files of some suites have it. KEYS:
+# `=a|b` are the keys; `~a|b` are words that usual keys hold, since any key may stand there.
 layout() {
   cat <<'LAYOUT'
 section train_params
@@ -64,7 +64,7 @@ infer_images any ~img|image|data|input
 +save_log any ~log
 benchmark any ~benchmark
 +infer_extra any ~null
-?more any ~null
+!more any =null
 section? infer_benchmark_params
 random_infer_input any =random_infer_input
 section? train_benchmark_params
@@ -91,7 +91,9 @@ read_file() {
       mapfile -t lines < <(lines_of "$rest")
       at=0
     elif [[ $at -lt ${#lines[@]} && ($long || $role != +*) ]]; then
-      line=${lines[at++]} role=${role#[+?]}
+      line=${lines[at]} role=${role#[+!]}
+      [[ $role == \?* && ! ${line%%:*} =~ ${rest##*[ =~]} ]] && continue
+      role=${role#\?} at=$((at + 1))
       key[$role]=${line%%:*} value[$role]=${line#*:}
       key[$role]=${key[$role]%"${key[$role]##*[! ]}"} value[$role]=${value[$role]#"${value[$role]%%[! ]*}"}
     fi

@@ -17,17 +17,12 @@
 namespace assay::chain::params {
 namespace {
 
-constexpr std::array<std::string_view, 9> kModes{"lite_train_lite_infer",
-                                                 "lite_train_whole_infer",
-                                                 "whole_train_whole_infer",
-                                                 "whole_infer",
-                                                 "benchmark_train",
-                                                 "lite_train_infer",
-                                                 "whole_train_infer",
-                                                 "klquant_whole_infer",
-                                                 "infer"};
-constexpr std::array<std::string_view, 7> kTrainers{"norm_train",      "amp_train",  "fleet_train",
-                                                    "pact_train",      "fpgm_train", "distill_train",
+constexpr std::array<std::string_view, 9> kModes{
+    "lite_train_lite_infer", "lite_train_whole_infer", "whole_train_whole_infer",
+    "whole_infer",           "benchmark_train",        "lite_train_infer",
+    "whole_train_infer",     "klquant_whole_infer",    "infer"};
+constexpr std::array<std::string_view, 7> kTrainers{"norm_train",     "amp_train",  "fleet_train",
+                                                    "pact_train",     "fpgm_train", "distill_train",
                                                     "to_static_train"};
 
 bool is_count(std::string_view text) {
@@ -130,7 +125,8 @@ class ValueCheck {
     each('|', [&](const std::string& item) -> std::string {
       const std::size_t equals = item.find('=');
       const std::string mode = item.substr(0, equals);
-      const std::string number = by_mode ? item.substr(std::min(equals, item.size() - 1) + 1) : item;
+      const std::string number =
+          by_mode ? item.substr(std::min(equals, item.size() - 1) + 1) : item;
       if (by_mode && equals == std::string::npos) {
         return fmt::format("expected mode=value or null, found {}", found(item));
       }

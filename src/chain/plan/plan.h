@@ -30,6 +30,8 @@ struct Stage {
   bool asks_for_gpu = false;       // an inference that must use a GPU
   std::vector<std::string> hosts;  // more than one: the stage runs on all of these machines
   bool on_cpu = false;             // gloo instead of NCCL between hosts
+  std::string loss_pattern;        // a regular expression whose first group is a loss; "": none
+  bool may_stop_early = false;     // fewer epochs and steps than asked for are right
   std::string needs_device;        // a device that Paddle must see, such as npu
 };
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <regex>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -34,6 +35,17 @@ struct Entry {
   bool told_needs = false;
 };
 
+Status check_pattern(const std::string& stage_name, const std::string& pattern) {
+  try {
+    const std::regex regex(pattern);
+    if (pattern.empty() || regex.mark_count() > 0) return {};
+  } catch (const std::regex_error& error) {
+    return usage_error(fmt::format("stage {}: log.loss: {}", stage_name, error.what()));
+  }
+  return usage_error(
+      fmt::format("stage {}: log.loss needs a group around the number: (\\S+)", stage_name));
+}
+
 Result<Entry> read_entry(const std::string& stage_name, TomlTable& table,
                          const std::string& python) {
   Entry entry;
@@ -48,6 +60,11 @@ Result<Entry> read_entry(const std::string& stage_name, TomlTable& table,
   ASSAY_CHECK(table.read("device", stage.device));
   ASSAY_CHECK(table.read("environment", stage.environment));
   ASSAY_CHECK(table.read("directory", stage.directory));
+  ASSAY_CHECK(table.read("may_stop_early", stage.may_stop_early));
+  ASSAY_CHECK(table.read_table("log", [&](const std::string&, TomlTable& log) {
+    return log.read("loss", stage.loss_pattern);
+  }));
+  ASSAY_CHECK(check_pattern(stage_name, stage.loss_pattern));
   constexpr const char* kUnset = "\n";
   entry.needs = {kUnset};
   ASSAY_CHECK(table.read("needs", entry.needs));

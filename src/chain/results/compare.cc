@@ -35,6 +35,8 @@ bool is_name_part(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
 }
 
+bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
+
 std::string_view precision_of(std::string_view name) {
   for (const std::string_view precision : {"fp32", "fp16", "bf16", "int8"}) {
     if (name.find(precision) != std::string_view::npos) return precision;
@@ -121,12 +123,15 @@ std::vector<double> numbers_of(std::string_view text) {
                                     text[at - 1] == '_');
     double value = 0;
     const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), value);
-    if (in_word || error != std::errc()) {
+    const auto after = static_cast<std::size_t>(end - text.data());
+    const bool starts_word = after < text.size() && is_letter(text[after]) &&
+                             is_letter(text[after - 1]);  // `inf` of `info`
+    if (in_word || error != std::errc() || starts_word) {
       ++at;
       continue;
     }
     numbers.push_back(value);
-    at = static_cast<std::size_t>(end - text.data());
+    at = after;
   }
   return numbers;
 }
@@ -192,13 +197,21 @@ std::vector<Finding> compare_outputs(const Predictions& expected, const Predicti
           false, fmt::format("{}: {} values, expected {}", name, got.size(), wanted.size())));
       continue;
     }
+    const auto is_bad = [](double value) { return !std::isfinite(value); };
+    const auto bad = std::ranges::find_if(got, is_bad);
+    if (bad != got.end() || std::ranges::any_of(wanted, is_bad)) {
+      findings.push_back(finding(
+          false, bad == got.end()
+                     ? fmt::format("{}: the expected values are not all finite", name)
+                     : fmt::format("{}: value {} is {}", name, bad - got.begin() + 1, *bad)));
+      continue;
+    }
     const double atol = tolerance.atol.value_or(kUsualAtol);
     double worst_abs = 0;
     double worst_rel = 0;
     bool close = true;
     for (std::size_t i = 0; i < got.size(); ++i) {
       const double difference = std::abs(got[i] - wanted[i]);
-      // This form is false for NaN.
       close = close && difference <= atol + tolerance.rtol * std::abs(wanted[i]);
       worst_abs = std::max(worst_abs, difference);
       if (wanted[i] != 0) worst_rel = std::max(worst_rel, difference / std::abs(wanted[i]));

@@ -121,7 +121,7 @@ NodeRecords::Node* NodeRecords::find(std::string_view host) {
 }
 
 NodeRecords::Said NodeRecords::take(std::string_view line) {
-  if (nodes_.empty()) return {line, stage::read_train_line(line)};
+  if (nodes_.empty()) return {line, log_.take(line)};
   Node* node = &nodes_.front();
   std::string_view rest = line;
   if (nodes_.size() > 1 && line.starts_with('[')) {
@@ -139,7 +139,7 @@ NodeRecords::Said NodeRecords::take(std::string_view line) {
     node->record.state = told->state;
     return {};
   }
-  Said said{rest, stage::read_train_line(rest)};
+  Said said{rest, node->log.take(rest)};
   for (const stage::Reading& reading : said.readings) {
     if (reading.name != "ips" || !std::isfinite(reading.value)) continue;
     node->record.ips += (reading.value - node->record.ips) / static_cast<double>(++node->readings);

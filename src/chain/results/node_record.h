@@ -48,12 +48,14 @@ class NodeRecords {
 
  private:
   struct Node {
+    stage::TrainLog log;
     NodeRecord record;
     std::size_t readings = 0;
   };
   Node* find(std::string_view host);
 
-  std::vector<Node> nodes_;  // by rank
+  std::vector<Node> nodes_;
+  stage::TrainLog log_;  // of a stage without machines  // by rank
 };
 
 }  // namespace assay::chain::results

@@ -8,10 +8,12 @@
 
 #include "base/text.h"
 #include "chain/fleet/fleet.h"
+#include "chain/stage/log_line.h"
 
 namespace assay::chain::run {
 namespace {
 
+constexpr std::size_t kLongestLine = 4096;     // for the user's pattern
 constexpr std::size_t kMaxReadings = 200'000;  // per stage; a training log has hundreds
 
 }  // namespace
@@ -19,7 +21,18 @@ constexpr std::size_t kMaxReadings = 200'000;  // per stage; a training log has 
 void Job::read(std::string_view whole) {
   auto [line, readings_of_line] = nodes.take(whole);
   evidence.take(line);
+  if (!stage->loss_pattern.empty()) {
+    if (!loss_pattern) loss_pattern.emplace(stage->loss_pattern);
+    std::cmatch match;
+    if (line.size() < kLongestLine &&
+        std::regex_search(line.data(), line.data() + line.size(), match, *loss_pattern)) {
+      if (const auto loss = stage::number_at(match[1].str())) {
+        readings_of_line.push_back({"loss", *loss});
+      }
+    }
+  }
   for (const stage::Reading& reading : readings_of_line) {
+    has_loss = has_loss || stage::is_loss(reading.name);
     if (stage::is_loss(reading.name) && !std::isfinite(reading.value) && bad_loss.empty()) {
       bad_loss = fmt::format("{} {} is {}", reading.name, counts[reading.name] + 1, reading.value);
     }

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <regex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,14 +41,16 @@ struct Job {
   std::map<std::string, double> latest;
   std::size_t looks = 0;
   stage::AutoLog autolog;
-  std::string fleet_word;                // the last message of the fleet driver about itself
-  results::NodeRecords nodes;            // of a training
-  stage::Monitor monitor;                // of a training
-  std::vector<stage::Finding> findings;  // not reported yet
-  stage::Evidence evidence;              // of its log
-  std::string bad_loss;                  // the first loss that is NaN or infinite, as a sentence
-  std::uint64_t memory_kills = 0;        // of the kernel before the stage
-  std::string identity;                  // what --resume compares (identity.h)
+  std::string fleet_word;                  // the last message of the fleet driver about itself
+  results::NodeRecords nodes;              // of a training
+  stage::Monitor monitor;                  // of a training
+  std::vector<stage::Finding> findings;    // not reported yet
+  stage::Evidence evidence;                // of its log
+  std::optional<std::regex> loss_pattern;  // of the stage
+  bool has_loss = false;                   // its log has one
+  std::string bad_loss;                    // the first loss that is NaN or infinite, as a sentence
+  std::uint64_t memory_kills = 0;          // of the kernel before the stage
+  std::string identity;                    // what --resume compares (identity.h)
 
   // Takes a line of the stage's output.
   void read(std::string_view whole);

@@ -71,7 +71,8 @@ class Runner {
     for (Job& job : jobs_) {
       if (job.done || job.run) continue;
       if (loop_.interrupted()) {
-        ASSAY_CHECK(loop_.ledger().end_unstarted(job, StageState::interrupted, "the run was ended"));
+        ASSAY_CHECK(
+            loop_.ledger().end_unstarted(job, StageState::interrupted, "the run was ended"));
         continue;
       }
       const Job* unmade = nullptr;
@@ -81,7 +82,8 @@ class Runner {
         ready = ready && jobs_[need].done;
       }
       if (unmade != nullptr && unmade->outcome.state == StageState::unavailable) {
-        ASSAY_CHECK(loop_.ledger().end_unstarted(job, StageState::unavailable, unmade->outcome.detail));
+        ASSAY_CHECK(
+            loop_.ledger().end_unstarted(job, StageState::unavailable, unmade->outcome.detail));
       } else if (unmade != nullptr) {
         ASSAY_CHECK(loop_.ledger().end_unstarted(
             job, StageState::blocked,

@@ -361,7 +361,8 @@ class ScriptRunner {
     stages_.push_back(std::move(own));
     jobs_.emplace_back();
     jobs_.back().stage = &stages_.back();
-    return loop_.ledger().end_unstarted(jobs_.back(), state, why + " (log: " + stages_.back().log + ")");
+    return loop_.ledger().end_unstarted(jobs_.back(), state,
+                                        why + " (log: " + stages_.back().log + ")");
   }
 
   const script::Script& script_;

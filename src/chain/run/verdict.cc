@@ -62,17 +62,25 @@ void fail_as(stage::Outcome& outcome, StageState state, std::string detail) {
   outcome.detail = std::move(detail);
 }
 
+constexpr const char* kNoLoss =
+    "no loss found in this log: name its pattern ([stages.NAME.log] loss = \"regex\" in a list of "
+    "stages), or judge without the log (--lenient)";
+
 void judge_log(const Job& job, stage::Outcome& outcome) {
   if (job.evidence.traceback()) {
     fail_as(outcome, StageState::traceback, "ended with exit code 0 after an uncaught exception");
+  } else if (job.stage->kind == plan::StageKind::infer && !job.evidence.bad_number().empty()) {
+    fail_as(outcome, StageState::not_finite, "its result has " + job.evidence.bad_number());
   } else if (job.stage->kind != plan::StageKind::train) {
     return;
   } else if (!job.bad_loss.empty()) {
     fail_as(outcome, StageState::not_finite, job.bad_loss);
-  } else if (std::string why = job.evidence.unfinished(job.stage->argv); !why.empty()) {
+  } else if (std::string why =
+                 job.stage->may_stop_early ? "" : job.evidence.unfinished(job.stage->argv);
+             !why.empty()) {
     fail_as(outcome, StageState::unfinished, std::move(why));
-  } else if (!job.evidence.counted() && job.counts.empty()) {
-    fail_as(outcome, StageState::unfinished, "its log has no loss, no speed and no step");
+  } else if (!job.has_loss) {
+    fail_as(outcome, StageState::unfinished, kNoLoss);
   }
 }
 

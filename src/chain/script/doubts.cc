@@ -59,7 +59,8 @@ std::string lost_number(const plan::Plan& plan, const params::Line& line) {
   const bool trains = std::ranges::any_of(
       plan.stages, [](const plan::Stage& stage) { return stage.kind == plan::StageKind::train; });
   if (!counts || !trains || line.value.find('=') == std::string::npos) return {};
-  if (number.empty()) return fmt::format("line {}: `{}` has no value for {}", line.line, key, plan.mode);
+  if (number.empty())
+    return fmt::format("line {}: `{}` has no value for {}", line.line, key, plan.mode);
   const std::vector<std::string> values = given(plan.stages, key);
   if (std::ranges::find(values, number) != values.end()) return {};
   return fmt::format("line {}: `{}` is {} for {}, and the script trains with {}", line.line, key,
@@ -78,8 +79,7 @@ std::string cut_value(const plan::Plan& plan, const params::Line& line) {
 
 std::vector<std::string> losses_of(const plan::Plan& plan, const std::string& params_text) {
   std::vector<std::string> losses;
-  for (const auto& section :
-       params::read_params_text(params_text).sections) {
+  for (const auto& section : params::read_params_text(params_text).sections) {
     for (const params::Line& line : section.lines) {
       for (std::string& loss : std::vector{lost_number(plan, line), cut_value(plan, line)}) {
         if (!loss.empty()) losses.push_back(std::move(loss));

@@ -142,8 +142,7 @@ std::string output_of(const Command& command) {
 
 std::vector<CommandLine> command_lines(const std::string& params_text) {
   std::vector<CommandLine> lines;
-  for (const auto& section :
-       params::read_params_text(params_text).sections) {
+  for (const auto& section : params::read_params_text(params_text).sections) {
     for (const auto& line : section.lines) {
       auto words = params::split_words(line.value);
       if (words && !words->empty()) lines.push_back({line.key, std::move(*words)});

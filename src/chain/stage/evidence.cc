@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "base/text.h"
+#include "chain/stage/log_line.h"
 
 namespace assay::chain::stage {
 namespace {
@@ -27,29 +28,33 @@ struct Count {
   std::optional<double> total;
 };
 
-// The count behind a word: `: [3/20]`, ` 3, …`, `=10/100`. Nothing for a fraction.
-std::optional<Count> count_in(std::string_view rest) {
-  constexpr std::string_view kBetween = " :=[(\t";
-  const std::size_t digits = rest.find_first_not_of(kBetween);
-  if (digits == 0 || digits == std::string_view::npos) return std::nullopt;
-  rest.remove_prefix(digits);
-  const std::size_t length = digits_at_front(rest);
+// The count at the front of a text: `3/20]`, `3, …`. Nothing for a fraction.
+std::optional<Count> count_at(std::string_view text) {
+  const std::size_t length = digits_at_front(text);
   if (length == 0) return std::nullopt;
-  Count count{*number_of(rest.substr(0, length)), std::nullopt};
-  rest.remove_prefix(length);
-  if (rest.starts_with('.')) return std::nullopt;
-  const std::size_t slash = rest.find_first_not_of(' ');
-  if (slash == std::string_view::npos || rest[slash] != '/') return count;
-  const std::size_t total = rest.find_first_not_of(' ', slash + 1);
-  if (total != std::string_view::npos) count.total = number_of(rest.substr(total));
+  Count count{*number_of(text.substr(0, length)), std::nullopt};
+  text.remove_prefix(length);
+  if (text.starts_with('.')) return std::nullopt;
+  const std::size_t slash = text.find_first_not_of(' ');
+  if (slash == std::string_view::npos || text[slash] != '/') return count;
+  const std::size_t total = text.find_first_not_of(' ', slash + 1);
+  if (total != std::string_view::npos) count.total = number_of(text.substr(total));
   return count;
 }
 
-// Whether the text starts with a word in lower case, whatever its own case is.
-bool starts_with_word(std::string_view text, std::string_view word) {
-  if (text.size() < word.size()) return false;
-  for (std::size_t i = 0; i < word.size(); ++i) {
-    if ((text[i] | 0x20) != word[i]) return false;
+// True for `Traceback …` at the front of a line, also indented by a launcher or behind the rank
+// (`[rank0]: `).
+bool starts_traceback(std::string_view line) {
+  const std::size_t at = line.find("Traceback (most recent call last)");
+  if (at == std::string_view::npos) return false;
+  std::string_view before = line.substr(0, at);
+  while (!before.empty()) {
+    const std::size_t end = before.front() == '[' ? before.find(']') : 0;
+    if (end == std::string_view::npos ||
+        (end == 0 && before.front() != ' ' && before.front() != ':' && before.front() != '\t')) {
+      return false;
+    }
+    before.remove_prefix(end + 1);
   }
   return true;
 }
@@ -86,31 +91,35 @@ bool counts_an_evaluation(std::string_view line) {
 
 void Evidence::take(std::string_view line) {
   line = line.substr(0, kLongestLine);
-  if (line.starts_with("Traceback (most recent call last)") && !ignored_) traceback_ = true;
+  if (starts_traceback(line) && !ignored_) traceback_ = true;
+  if (bad_number_.empty()) {
+    if (const std::string_view bad = bad_number_in(line); !bad.empty()) {
+      bad_number_ = fmt::format("{} in `{}`", bad, trimmed(line.substr(0, kLongestError)));
+    }
+  }
+  stopped_early_ = stopped_early_ || has(lowered(line), "early stop");
+  if (has(line, "\"run_stop\"") && has(line, "\"aborted\"")) aborted_ = true;
   ignored_ = line.starts_with("Exception ignored in");  // at the interpreter's own end: harmless
   if (has(line, "No space left on device")) disk_full_ = true;
   if (looks_like_error(line)) last_error_ = std::string(line.substr(0, kLongestError));
   if (counts_an_evaluation(line)) return;
-  bool at_start = true;  // of a word
-  for (std::size_t at = 0; at < line.size(); ++at) {
-    const char c = line[at];
-    const bool is_letter =
-        ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || (c >= '0' && c <= '9') || c == '_';
-    const std::string_view rest = line.substr(at);
-    if (at_start && is_letter) {
-      if (starts_with_word(rest, "epoch")) note(epoch_, count_in(rest.substr(5)));
-      if (starts_with_word(rest, "iter")) note(step_, count_in(rest.substr(4)));
-      if (starts_with_word(rest, "step")) note(step_, count_in(rest.substr(4)));
-    }
-    at_start = !is_letter;
+  for (auto pair = take_pair(line); pair; pair = take_pair(line)) {
+    const std::string name = lowered(pair->name.substr(0, pair->name.find('/')));
+    const bool steps = name == "iter" || name == "iteration" || name == "step" ||
+                       name == "global_step" || name == "iters" || name == "steps";
+    if (name == "epoch") note(epoch_, count_at(pair->value));
+    if (steps) note(step_, count_at(pair->value));
   }
 }
 
 std::string Evidence::unfinished(const std::vector<std::string>& argv) const {
+  if (aborted_) return "its log says run_stop with the status aborted";
+  if (stopped_early_) return {};
   const std::optional<double> asked = epoch_.total ? epoch_.total : epochs_asked(argv);
   // Counts start at 0 or at 1. A first count above 1 is one of a training that was resumed.
   const double base = epoch_.first == 1 ? 1 : 0;
-  if (epoch_.seen && asked && epoch_.last + 1 - base < *asked) {
+  // A log may count only some of the epochs, too.
+  if (epoch_.seen && asked && epoch_.last + std::max(1.0, epoch_.stride) - base < *asked) {
     return fmt::format("its log ends at epoch {:g} of {:g}", epoch_.last, *asked);
   }
   // A log counts only some of the steps. Where it counts epochs, a single step may stand for each.

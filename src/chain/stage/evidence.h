@@ -27,6 +27,8 @@ class Evidence {
   bool counted() const { return epoch_.seen || step_.seen; }
   // The last line that looks like an error; "" if there is none.
   const std::string& last_error() const { return last_error_; }
+  // The first value that is NaN or infinite, with its line; "" if there is none.
+  const std::string& bad_number() const { return bad_number_; }
   // Why a training ended before the epochs and steps that its log or its arguments name; "" if it
   // did not, or if the log counts neither.
   std::string unfinished(const std::vector<std::string>& argv) const;
@@ -35,6 +37,9 @@ class Evidence {
   bool traceback_ = false;
   bool ignored_ = false;  // the line before says that the exception is ignored
   bool disk_full_ = false;
+  bool aborted_ = false;        // by MLPerf's log
+  bool stopped_early_ = false;  // by a message
+  std::string bad_number_;
   std::string last_error_;
   Counter epoch_;
   Counter step_;

@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
-#include <cmath>
-#include <optional>
 #include <string>
 
 #include "base/text.h"
+#include "chain/stage/log_line.h"
 
 namespace assay::chain::stage {
 namespace {
+
+constexpr std::size_t kLongest = 4096;  // training lines are short; longer ones are not parsed
 
 struct Spelling {
   std::string_view written;
@@ -21,7 +21,7 @@ struct Spelling {
 constexpr std::array kSpellings{
     Spelling{"loss", "loss"},
     Spelling{"avg_loss", "loss"},
-    Spelling{"Loss", "loss"},
+    Spelling{"total_loss", "loss"},
     Spelling{"train_loss", "loss"},
     Spelling{"eval_loss", "eval_loss"},
     Spelling{"val_loss", "eval_loss"},
@@ -39,26 +39,8 @@ constexpr std::array kSpellings{
     Spelling{"acc", "accuracy"},
     Spelling{"acc1", "accuracy"},
     Spelling{"top1", "accuracy"},
-    Spelling{"Acc@1", "accuracy"},
+    Spelling{"acc@1", "accuracy"},
 };
-
-bool is_name(char c) {
-  const char lower = static_cast<char>(c | 0x20);
-  return (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '@';
-}
-
-// The number without its separators of thousands: "1234.5" of "1,234.5 samples/s".
-std::string without_commas(std::string_view text) {
-  constexpr std::size_t kGroup = 3;
-  std::string number(text.substr(0, digits_at_front(text)));
-  while (text.remove_prefix(digits_at_front(text)), text.starts_with(',')) {
-    const std::size_t digits = digits_at_front(text.substr(1));
-    if (number.empty() || digits != kGroup) return number;
-    text.remove_prefix(1);
-    number += text.substr(0, digits);
-  }
-  return number += text;
-}
 
 // Escape sequences (CSI) such as colours are left out.
 std::string without_colours(std::string_view line) {
@@ -74,27 +56,28 @@ std::string without_colours(std::string_view line) {
   return plain;
 }
 
-// The number at the front of a text, also within `[…]` or `tensor(…)`.
-std::optional<double> number_at(std::string_view text) {
-  for (const std::string_view around : {"[", "tensor(", "Tensor("}) {
-    if (text.starts_with(around)) text.remove_prefix(around.size());
-  }
-  const std::string plain = without_commas(text);
-  text = plain;
-  if (text.starts_with("nan") || text.starts_with("NaN")) return std::nan("");
-  if (text.starts_with("inf")) return HUGE_VAL;
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end == text.data()) return std::nullopt;
-  return value;
+// True for the words that stand before the losses of an evaluation.
+bool is_evaluation(std::string_view word) {
+  const std::string lower = lowered(word);
+  return lower == "val" || lower == "valid" || lower == "validation" || lower == "eval" ||
+         lower == "test";
 }
 
 // The name of the series that a word of the log belongs to; "" if it belongs to none.
-std::string_view series_of(std::string_view written) {
-  for (const Spelling& spelling : kSpellings) {
-    if (spelling.written == written) return spelling.name;
+std::string series_of(std::string_view written) {
+  const std::size_t slash = written.rfind('/');
+  if (slash != std::string_view::npos) {  // train/loss, eval/loss
+    const std::string inner = series_of(written.substr(slash + 1));
+    return !inner.empty() && is_evaluation(written.substr(0, slash)) ? "eval_" + inner : inner;
   }
-  return is_loss(written) ? written : std::string_view();
+  for (const std::string_view end : {"_step", "_epoch"}) {  // of Lightning
+    if (written.ends_with(end)) written.remove_suffix(end.size());
+  }
+  const std::string lower = lowered(written);
+  for (const Spelling& spelling : kSpellings) {
+    if (spelling.written == lower) return std::string(spelling.name);
+  }
+  return is_loss(written) ? std::string(written) : "";
 }
 
 // A line has one total of a name: what is written `loss`, else the first spelling of it.
@@ -128,36 +111,52 @@ bool is_loss(std::string_view name) {
 
 std::vector<Reading> read_train_line(std::string_view whole) {
   std::vector<Reading> readings;
-  std::vector<std::string_view> spelt;    // the word of each reading in the line
-  constexpr std::size_t kLongest = 4096;  // training lines are short; longer ones are not parsed
+  std::vector<std::string_view> spelt;  // the word of each reading in the line
   if (whole.size() > kLongest) return readings;
   const std::string plain = without_colours(whole);
   const std::string_view line = plain;
   const bool evaluates = is_of_an_evaluation(line);
-  std::size_t at = 0;
-  while (at < line.size()) {
-    if (!is_name(line[at])) {
-      ++at;
-      continue;
-    }
-    const std::size_t start = at;
-    while (at < line.size() && is_name(line[at])) ++at;
-    const std::string_view written = line.substr(start, at - start);
-    const bool marked = at < line.size() && (line[at] == ':' || line[at] == '=');
-    if (!marked && written != "Acc@1") continue;
-    const std::string_view name = series_of(written);
-    if (name.empty()) continue;
-    std::size_t value = at + (marked ? 1 : 0);
-    while (value < line.size() && line[value] == ' ') ++value;
-    if (const auto number = number_at(line.substr(value))) {
-      const bool of_evaluation = evaluates && name != "accuracy" && !name.starts_with("gpu_") &&
-                                 !name.starts_with("eval_");
-      readings.push_back({(of_evaluation ? "eval_" : "") + std::string(name), *number});
-      spelt.push_back(written);
-    }
+  const bool logged = line.find(":::MLLOG") != line.npos;
+  std::string_view key;  // of MLPerf, whose value has a name of its own
+  std::string_view rest = line;
+  for (auto pair = take_pair(rest); pair; pair = take_pair(rest, pair->name)) {
+    if (logged && pair->name == "key") key = pair->value.substr(0, pair->value.find('"'));
+    const std::string_view written = logged && pair->name == "value" ? key : pair->name;
+    const std::string name = series_of(written);
+    // Behind a blank only losses and accuracies are numbers of the series: `ips 3` may be a word.
+    if (name.empty() || (!pair->marked && !is_loss(name) && name != "accuracy")) continue;
+    const auto number = number_at(pair->value);
+    if (!number) continue;
+    const bool of_evaluation = (evaluates || is_evaluation(pair->before)) && name != "accuracy" &&
+                               !name.starts_with("gpu_") && !name.starts_with("eval_");
+    readings.push_back({(of_evaluation ? "eval_" : "") + name, *number});
+    spelt.push_back(written);
   }
   for (const std::string_view total : {"loss", "eval_loss"}) {
     keep_one_total(total, readings, spelt);
+  }
+  return readings;
+}
+
+std::vector<Reading> TrainLog::take(std::string_view line) {
+  std::vector<Reading> readings = read_train_line(line);
+  if (!readings.empty() || line.size() > kLongest) return readings;
+  std::string text = without_colours(line);
+  std::ranges::replace_if(
+      text, [](char c) { return c == ',' || c == '|' || c == '\t'; }, ' ');
+  std::vector<std::string> words = split_at(text, ' ');
+  std::erase(words, "");
+  const auto has_number = [](const std::string& word) { return number_at(word).has_value(); };
+  if (words.size() > 1 && std::ranges::none_of(words, has_number)) {
+    const bool heads = std::ranges::any_of(
+        words, [](const std::string& word) { return is_loss(series_of(word)); });
+    if (heads) columns_ = std::move(words);
+  } else if (!words.empty() && words.size() >= columns_.size() && has_number(words.front())) {
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const std::string name = series_of(columns_[i]);
+      const auto number = number_at(words[i]);
+      if (!name.empty() && number) readings.push_back({name, *number});
+    }
   }
   return readings;
 }

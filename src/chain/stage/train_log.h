@@ -18,10 +18,19 @@ struct Reading {
 // Whether a series is a loss: the total (loss, eval_loss) or a part of it (loss_ce, dice_loss).
 bool is_loss(std::string_view name);
 
-// Returns the readings of a line: `name: 1.5`, `name=1.5`, and ` * Acc@1 0.5`. Different spellings
-// of a name (avg_ips, ips) give the same name. Of several totals in a line (loss, avg_loss) the one
-// written `loss` is the total, and the others keep their names.
+// Returns the readings of a line: names with numbers in any style (log_line.h), and MLPerf's
+// `:::MLLOG`. Different spellings of a name (avg_ips, ips) give the same name. Of several totals in
+// a line (loss, avg_loss) the one written `loss` is the total, and the others keep their names.
 std::vector<Reading> read_train_line(std::string_view line);
+
+// Reads a log line by line. It knows the last line of column headings (`epoch box_loss cls_loss`).
+class TrainLog {
+ public:
+  std::vector<Reading> take(std::string_view line);
+
+ private:
+  std::vector<std::string> columns_;
+};
 
 // Returns the word after the word `keyword` of the line, or "".
 std::string_view word_behind(std::string_view line, std::string_view keyword);

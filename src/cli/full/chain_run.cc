@@ -117,15 +117,17 @@ CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
                   "dynamic_bs8_fp32_DP_N1C1");
   app->add_option("--device", arguments.script.device,
                   "Device to train and infer on: gpu (as in the file), cpu, xpu, npu");
-  app->add_option("--script", arguments.script.script,
-                  "The suite's script (default: the one for this file and mode, else the standard script)");
+  app->add_option(
+      "--script", arguments.script.script,
+      "The suite's script (default: the one for this file and mode, else the standard script)");
   app->add_flag("--trust-script", arguments.script.trusted,
                 "Rehearse the script also where the kernel cannot shut it in");
   app->add_flag("--lenient", arguments.run.lenient,
                 "A stage passes by its exit code, its files and its device, whatever its log says");
-  app->add_option("--output-root", arguments.output_root,
-                  "Folder of assay's logs and results (default: test_tipc/assay; of a list of stages "
-                  "assay-chain)");
+  app->add_option(
+      "--output-root", arguments.output_root,
+      "Folder of assay's logs and results (default: test_tipc/assay; of a list of stages "
+      "assay-chain)");
   app->add_option("--gpus", arguments.gpus,
                   "GPUs of this machine to use: the file's GPU n is the n-th of these");
   app->add_flag("--report-line", arguments.report_line,

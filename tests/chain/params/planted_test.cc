@@ -1,5 +1,6 @@
 // Faults planted into real params files that their suites' own scripts read: each must be named at
-// the line where it was planted, or beside it. The seed is fixed; the files are the shared material's.
+// the line where it was planted, or beside it. The seed is fixed; the files are the shared
+// material's.
 
 #include <gtest/gtest.h>
 
@@ -24,10 +25,10 @@ struct Planted {
   bool done = false;
 };
 
-bool is_entry(const std::string& line) {
+bool has_key(const std::string& line) {
   return line.find(':') != std::string::npos && line.front() != '=' && line.front() != '#';
 }
-std::string key_of(const std::string& line) { return line.substr(0, line.find(':')); }
+std::string key_before_colon(const std::string& line) { return line.substr(0, line.find(':')); }
 
 using Random = std::mt19937;
 using Plant = Planted (*)(Lines, Random&);
@@ -40,7 +41,7 @@ std::vector<std::size_t> entries(const Lines& lines) {
     const bool tail = lines[i].starts_with("==") && lines[i].find("_params") != std::string::npos &&
                       lines[i].find("benchmark") != std::string::npos;
     if (tail || lines[i].find("disable_train_benchmark") != std::string::npos) break;
-    if (is_entry(lines[i]) && key_of(lines[i]) != "null") list.push_back(i);
+    if (has_key(lines[i]) && key_before_colon(lines[i]) != "null") list.push_back(i);
   }
   return list;
 }
@@ -63,7 +64,7 @@ Planted doubled(Lines lines, Random& random) {
 
 Planted misspelt(Lines lines, Random& random) {
   const std::size_t at = pick(entries(lines), random);
-  std::string key = key_of(lines[at]);
+  std::string key = key_before_colon(lines[at]);
   // Keys that are flags of the tested program may be any.
   if (key.size() < 5 || key.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") != key.npos) return {};
   if (key == "use_gpu" || key == "epoch" || key == "save_dir" || key == "output_dir") return {};
@@ -114,18 +115,20 @@ Planted wrong_value(Lines lines, Random& random) {
   if (list.empty()) return {};
   const std::size_t at = pick(list, random);
   const bool mode = random() % 2 == 0;
-  lines[at] = key_of(lines[at]) + (mode ? ":lite_trian_lite_infer=2" : ":lite_train_lite_infer=two");
+  lines[at] = key_before_colon(lines[at]) +
+              (mode ? ":lite_trian_lite_infer=2" : ":lite_train_lite_infer=two");
   return {lines, static_cast<int>(at) + 1, true};
 }
 
-constexpr std::array<std::pair<const char*, Plant>, 8> kFaults{{{"missing line", missing},
-                                                                {"doubled line", doubled},
-                                                                {"misspelt key", misspelt},
-                                                                {"surplus line", surplus},
-                                                                {"colon lost", no_colon},
-                                                                {"heading lost", lost_heading},
-                                                                {"heading misspelt", misspelt_heading},
-                                                                {"value of no rule", wrong_value}}};
+constexpr std::array<std::pair<const char*, Plant>, 8> kFaults{
+    {{"missing line", missing},
+     {"doubled line", doubled},
+     {"misspelt key", misspelt},
+     {"surplus line", surplus},
+     {"colon lost", no_colon},
+     {"heading lost", lost_heading},
+     {"heading misspelt", misspelt_heading},
+     {"value of no rule", wrong_value}}};
 
 bool is_named(const std::string& text, int line) {
   return std::ranges::any_of(params::likely_problems(text), [&](const params::Problem& problem) {

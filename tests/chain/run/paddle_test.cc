@@ -21,8 +21,7 @@ TEST(Paddle, MobilenetTrainsEvaluatesExportsAndInfers) {
   ASSERT_TRUE(make_mobilenet(tipc, python, project));
   put(project / "params.txt", mobilenet_params());
   const CliResult result =
-      run_cli(project,
-              {"run", "params.txt", "lite_train_lite_infer", "--python", python.string()},
+      run_cli(project, {"run", "params.txt", "lite_train_lite_infer", "--python", python.string()},
               {"FLAGS_enable_pir_api=0", "OMP_NUM_THREADS=1"});
   ASSERT_EQ(result.code, 0) << result.out;
 

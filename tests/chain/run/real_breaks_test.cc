@@ -60,8 +60,7 @@ class RealBreak : public ::testing::Test {
     put(project() / file, text);
   }
   std::vector<std::string> words(const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> all{"run",      "params.txt", "lite_train_lite_infer",
-                                 "--python", python_};
+    std::vector<std::string> all{"run", "params.txt", "lite_train_lite_infer", "--python", python_};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }

@@ -320,8 +320,7 @@ TEST(Run, TheEnvironmentIsSetBeforeTraining) {
                          .gpu_list = "3",
                          .trainer = "norm_train"});
   ASSERT_EQ(project.run().code, 0);
-  EXPECT_EQ(project.log("norm_train.log"),
-            "CUDA_VISIBLE_DEVICES=3\nloss: 1\n");
+  EXPECT_EQ(project.log("norm_train.log"), "CUDA_VISIBLE_DEVICES=3\nloss: 1\n");
 }
 
 TEST(Run, ABrokenFileIsRefusedBeforeAnythingRuns) {
@@ -406,7 +405,8 @@ TEST(Check, SaysGoodOrTheProblemsAndRunsNothing) {
   put(project.path() / "bad.txt", "===train_params===\n");
   const CliResult result = run_cli(project.path(), {"check", "params.txt", "bad.txt"});
   EXPECT_EQ(result.code, 2);
-  EXPECT_THAT(result.out, HasSubstr("params.txt: good (the standard script, mode lite_train_lite_infer)"));
+  EXPECT_THAT(result.out,
+              HasSubstr("params.txt: good (the standard script, mode lite_train_lite_infer)"));
   EXPECT_THAT(result.out, HasSubstr("params.txt: no script found: the standard script is used"));
   EXPECT_THAT(result.out, HasSubstr("bad.txt:2:1: "));
   EXPECT_EQ(run_cli(project.path(), {"check", "params.txt"}).code, 0);

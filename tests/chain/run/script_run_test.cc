@@ -146,7 +146,7 @@ TEST(ScriptRun, EachBreakHasItsOwnWord) {
        "ValueError: no"},
       {{.train = "\"say=loss: nan\" " + good}, "not_finite", "loss 1 is nan"},
       {{.train = "\"say=epoch 1/20 loss: 0.5\" make=last.w"}, "unfinished", "epoch 1 of 20"},
-      {{.train = "say=hello make=last.w"}, "unfinished", "no loss, no speed and no step"},
+      {{.train = "say=hello make=last.w"}, "unfinished", "no loss found in this log"},
       {{.train = "exit=4"}, "failed", "exit code 4"},
       {{.train = "crash"}, "failed", "SIGSEGV"},
       {{.train = good + " \"say=OSError: No space left on device\" exit=1"},

@@ -67,6 +67,27 @@ TEST(StageFile, HasTheGuardsOfEveryChain) {
   EXPECT_THAT(result.out, HasSubstr("blocked      infer"));
 }
 
+// A log that assay does not understand passes only when the list says where its loss is.
+TEST(StageFile, ALossThatNobodyReadsNeedsItsPattern) {
+  const Toy toy;
+  const auto list = [](const std::string& more) {
+    return "version = 1\n[stages.train]\ncommand = \"" + std::string(CHAIN_CHILD) +
+           " 'say=cost is 0.5' --epochs=3 'say=epoch 1'\"\n" + more;
+  };
+  put(toy.path() / "toy.toml", list(""));
+  const CliResult silent = toy.run();
+  EXPECT_EQ(silent.code, 1);
+  EXPECT_THAT(silent.out, HasSubstr("epoch 1 of 3"));
+  put(toy.path() / "toy.toml", list("may_stop_early = true\n"));
+  EXPECT_THAT(toy.run().out, HasSubstr("no loss found in this log"));
+  put(toy.path() / "toy.toml",
+      list("may_stop_early = true\nlog = { loss = \"cost is (\\\\S+)\" }\n"));
+  const CliResult named = toy.run();
+  EXPECT_EQ(named.code, 0) << named.out;
+  put(toy.path() / "toy.toml", list("log = { loss = \"cost is\" }\n"));
+  EXPECT_THAT(toy.run().out, HasSubstr("log.loss needs a group around the number"));
+}
+
 // Two trainings that meet or must not meet, each on its own devices.
 std::string two_trainings(const std::string& words, const std::string& first,
                           const std::string& second) {

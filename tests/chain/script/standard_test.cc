@@ -60,9 +60,8 @@ std::string long_with(const fs::path& tipc,
 }
 
 std::ptrdiff_t count(const Planned& plan, const std::string& word) {
-  return std::ranges::count_if(plan.logs, [&](const std::string& log) {
-    return log.find(word) != std::string::npos;
-  });
+  return std::ranges::count_if(
+      plan.logs, [&](const std::string& log) { return log.find(word) != std::string::npos; });
 }
 
 TEST(StandardScript, TrainsExportsAndInfersTheLongLayout) {
@@ -89,11 +88,10 @@ TEST(StandardScript, TrainsExportsAndInfersTheLongLayout) {
                                       "Global.save_inference_dir=" + cell}));
   const std::string images =
       "--image_dir=./train_data/icdar2015/text_localization/ch4_test_images/";
-  EXPECT_EQ(plan.argv[6],
-            (std::vector<std::string>{"python3.7", "tools/infer/predict_det.py", "--use_gpu=True",
-                                      "--use_tensorrt=False", "--precision=fp32",
-                                      "--det_model_dir=" + cell, "--rec_batch_num=1", images,
-                                      "--benchmark=True"}));
+  EXPECT_EQ(plan.argv[6], (std::vector<std::string>{
+                              "python3.7", "tools/infer/predict_det.py", "--use_gpu=True",
+                              "--use_tensorrt=False", "--precision=fp32", "--det_model_dir=" + cell,
+                              "--rec_batch_num=1", images, "--benchmark=True"}));
   EXPECT_EQ(plan.argv[7],
             (std::vector<std::string>{"python3.7", "tools/infer/predict_det.py", "--use_gpu=False",
                                       "--enable_mkldnn=False", "--cpu_threads=1",
@@ -135,12 +133,11 @@ TEST(StandardScript, EachTrainerRunsItsOwnCommandsAndPactIsQuantised) {
   // distill_train's command is null: nothing of it.
   const std::string tail = "_gpus_-1_autocast_null_nodes_1_";
   const std::string infer = "python_infer_cpu_usemkldnn_False_threads_1_precision_";
-  EXPECT_THAT(plan.logs,
-              ElementsAre("norm_train" + tail + "train", "norm_train" + tail + "export",
-                          "norm_train" + tail + infer + "fp32_batchsize_1",
-                          "norm_train" + tail + infer + "int8_batchsize_1",
-                          "pact_train" + tail + "train", "pact_train" + tail + "export",
-                          "pact_train" + tail + infer + "int8_batchsize_1"));
+  EXPECT_THAT(plan.logs, ElementsAre("norm_train" + tail + "train", "norm_train" + tail + "export",
+                                     "norm_train" + tail + infer + "fp32_batchsize_1",
+                                     "norm_train" + tail + infer + "int8_batchsize_1",
+                                     "pact_train" + tail + "train", "pact_train" + tail + "export",
+                                     "pact_train" + tail + infer + "int8_batchsize_1"));
   EXPECT_EQ(plan.argv[5][1], "quant_export.py");
   EXPECT_THAT(plan.argv[0], Contains("Global.use_gpu=False"));
 }
@@ -158,9 +155,8 @@ TEST(StandardScript, BenchmarkTrainIsBatchesTimesPrecisionsAndProfilesOneGpu) {
   EXPECT_THAT(plan.environment[0], Contains("FLAGS_conv_workspace_size_limit=4096"));
   EXPECT_THAT(plan.argv[0], Contains("Global.epoch_num=2"));
   EXPECT_THAT(plan.argv[0], Contains("Train.loader.batch_size_per_card=8"));
-  EXPECT_THAT(plan.argv[0],
-              Contains("--profiler_options=batch_range=[10,20];state=GPU;"
-                       "tracer_option=Default;profile_path=model.profile"));
+  EXPECT_THAT(plan.argv[0], Contains("--profiler_options=batch_range=[10,20];state=GPU;"
+                                     "tracer_option=Default;profile_path=model.profile"));
   EXPECT_THAT(plan.argv[1], Not(Contains(HasSubstr("profiler_options"))));
   EXPECT_THAT(plan.argv[3], Contains("Global.use_amp=True"));
 }
@@ -181,11 +177,12 @@ TEST(StandardScript, ManyMachinesLaunchOnAllOfThem) {
 
 // What bash would execute or expand stays text.
 TEST(StandardScript, InjectionsStayPlainWords) {
-  const Planned plan = planned(params_text({.train = "t.py; touch X \"a b\" *.txt $(touch Y) \\$Z"}),
-                               "lite_train_lite_infer");
-  EXPECT_EQ(std::vector<std::string>(plan.argv[0].begin() + 1, plan.argv[0].begin() + 9),
-            (std::vector<std::string>{"t.py;", "touch", "X", "a b", "*.txt", "$(touch", "Y)",
-                                      "$Z"}));
+  const Planned plan =
+      planned(params_text({.train = "t.py; touch X \"a b\" *.txt $(touch Y) \\$Z"}),
+              "lite_train_lite_infer");
+  EXPECT_EQ(
+      std::vector<std::string>(plan.argv[0].begin() + 1, plan.argv[0].begin() + 9),
+      (std::vector<std::string>{"t.py;", "touch", "X", "a b", "*.txt", "$(touch", "Y)", "$Z"}));
 }
 
 TEST(StandardScript, AModeThatALineDoesNotNameIsToldOf) {
