@@ -78,6 +78,11 @@ Result<Entry> read_entry(const std::string& stage_name, TomlTable& table,
   stage.kind = *known;
   ASSAY_TRY(stage.argv, params::split_words(stage.command));
   if (stage.argv.empty()) return usage_error(fmt::format("stage {} has no command", stage_name));
+  if (stage.argv.front().find('=') != std::string::npos) {
+    return usage_error(
+        fmt::format("stage {}: {} stands before its command: put it into `environment`", stage_name,
+                    stage.argv.front()));
+  }
   if (!python.empty() && stage.argv.front().starts_with("python")) stage.argv.front() = python;
   return entry;
 }

@@ -62,8 +62,17 @@ std::string hash_of(std::string_view text) {
 
 }  // namespace
 
-std::string sources_of(const std::string& project, const std::string& output) {
-  const fs::path skipped = fs::path(output).lexically_normal();
+std::string sources_of(const std::string& project, const plan::Plan& plan) {
+  std::vector<std::string> written{"test_tipc/output/", "test_tipc/assay/"};
+  for (const plan::Stage& stage : plan.stages) {
+    const std::string output = fs::path(stage.output).lexically_normal().string();
+    if (!output.empty() && !output.starts_with('.')) written.push_back(output);
+  }
+  const auto is_written = [&](const fs::path& path) {
+    return std::ranges::any_of(written, [text = path.string()](const std::string& output) {
+      return text.starts_with(output) || text + "/" == output;
+    });
+  };
   std::set<std::string> files;
   std::error_code error;
   fs::recursive_directory_iterator it(project.empty() ? "." : project,
@@ -73,10 +82,11 @@ std::string sources_of(const std::string& project, const std::string& output) {
     // models.jsonl: a campaign's results.
     const bool hidden = path.filename().string().starts_with('.');
     if (it->is_directory(error) &&
-        (hidden || path == skipped || fs::exists(path / "models.jsonl", error))) {
+        (hidden || is_written(path) || fs::exists(path / "models.jsonl", error))) {
       it.disable_recursion_pending();
     }
-    if (it->is_regular_file(error) && is_source(path)) files.insert(path.string());
+    if (it->is_regular_file(error) && is_source(path) && !is_written(path))
+      files.insert(path.string());
     it.increment(error);
   }
   std::string marks;

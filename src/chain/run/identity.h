@@ -8,8 +8,9 @@
 namespace assay::chain::run {
 
 // The state of a project's sources (scripts and settings), as a number that changes when one of
-// them does. Folders below `output`, hidden ones and results of campaigns do not count.
-std::string sources_of(const std::string& project, const std::string& output);
+// them does. Hidden folders, results of campaigns and of TIPC, and what the plan's stages write do
+// not count.
+std::string sources_of(const std::string& project, const plan::Plan& plan);
 
 // What decides the result of a stage: its command, the settings in its environment, the interpreter
 // and its framework, the sources, and the files that its arguments name, but for its own output.

@@ -34,15 +34,15 @@ void Progress::finished(const plan::Stage& stage, const stage::Outcome& outcome)
       outcome.peak.rss_mb >= 1 ? fmt::format(", {:.0f} MB", outcome.peak.rss_mb) : "";
   const std::string log =
       outcome.passed() || outcome.log_bytes == 0 ? "" : fmt::format(" (log: {})", stage.log);
-  note(fmt::format("[{}/{}] {:<12} {} ({:.1f} s{}){}{}", done_, total_, name(outcome.state),
-                   stage.name, outcome.seconds, memory,
+  note(fmt::format("[{}/{}] {:<12} {} ({:.1f} s{}){}{}", done_, std::max(done_, total_),
+                   name(outcome.state), stage.name, outcome.seconds, memory,
                    outcome.detail.empty() ? "" : ": " + outcome.detail, log));
 }
 
 void Progress::tick(const std::string& running) {
   if (out_ == nullptr || !live_) return;
   constexpr std::size_t kWidest = 110;
-  std::string line = one_line(fmt::format("[{}/{}] {}", done_, total_, running));
+  std::string line = one_line(fmt::format("[{}/{}] {}", done_, std::max(done_, total_), running));
   line.resize(std::min(line.size(), kWidest));
   line.resize(find_bad_byte(line));  // no half of a character
   std::fputs("\r", out_);

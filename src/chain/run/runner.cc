@@ -42,7 +42,7 @@ class Runner {
  public:
   Runner(const plan::Plan& plan, const RunOptions& options, stage::Guard guard, Ledger ledger)
       : options_(options),
-        loop_(options, std::move(guard), std::move(ledger)),
+        loop_(plan, options, std::move(guard), std::move(ledger)),
         jobs_(loop_.jobs()) {
     jobs_.resize(plan.stages.size());
     for (std::size_t i = 0; i < jobs_.size(); ++i) jobs_[i].stage = &plan.stages[i];

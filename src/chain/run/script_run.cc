@@ -50,7 +50,7 @@ class ScriptRunner {
         options_(options),
         folder_(std::move(folder)),
         server_(std::move(server)),
-        loop_(options, std::move(guard), std::move(ledger)),
+        loop_(plan, options, std::move(guard), std::move(ledger)),
         jobs_(loop_.jobs()),
         recogniser_(script.params) {
     for (const plan::Stage& stage : plan.stages) wanted_.insert(stage.name);
@@ -343,6 +343,8 @@ class ScriptRunner {
       why = script_outcome_.detail;
     } else if (loop_.interrupted() || options_.filtered) {
       return {};
+    } else if (jobs_.empty()) {
+      why = fmt::format("the script started no command in mode {}", script_.mode);
     } else if (script_.mode.find("train") != std::string::npos && !ran(plan::StageKind::train)) {
       why = fmt::format("mode {} promises a training, and the script started none", script_.mode);
     } else if (script_.mode.find("infer") != std::string::npos && !ran(plan::StageKind::infer)) {

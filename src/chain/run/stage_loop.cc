@@ -11,11 +11,12 @@ namespace assay::chain::run {
 
 using stage::StageState;
 
-StageLoop::StageLoop(const RunOptions& options, stage::Guard guard, Ledger ledger)
+StageLoop::StageLoop(const plan::Plan& plan, const RunOptions& options, stage::Guard guard,
+                     Ledger ledger)
     : options_(options),
       guard_(std::move(guard)),
       ledger_(std::move(ledger)),
-      sources_(sources_of(".", "test_tipc/output")) {}
+      sources_(sources_of(".", plan)) {}
 
 Status StageLoop::begin(Job& job, stage::StageCommand command, bool same_inputs) {
   job.identity = identity_of(*job.stage, command, sources_);

@@ -25,7 +25,7 @@ namespace assay::chain::run {
 class StageLoop {
  public:
   // `options` must outlive the loop.
-  StageLoop(const RunOptions& options, stage::Guard guard, Ledger ledger);
+  StageLoop(const plan::Plan& plan, const RunOptions& options, stage::Guard guard, Ledger ledger);
 
   std::deque<Job>& jobs() { return jobs_; }
   Ledger& ledger() { return ledger_; }

@@ -27,10 +27,10 @@ namespace {
 namespace fs = std::filesystem;
 
 // Programs of which a rehearsal only notes that the script starts them.
-constexpr std::array<std::string_view, 24> kHelpers{
-    "wget", "curl", "git",   "kill",  "pkill",   "killall", "sleep",      "pip",
-    "pip2", "pip3", "conda", "apt",   "apt-get", "yum",     "sudo",       "docker",
-    "ssh",  "scp",  "rsync", "cmake", "make",    "ninja",   "nvidia-smi", "xpu_smi"};
+constexpr std::array<std::string_view, 25> kHelpers{
+    "wget",  "curl",  "git",  "kill",    "pkill",      "killall", "sleep",  "pip", "pip2",
+    "pip3",  "conda", "apt",  "apt-get", "yum",        "sudo",    "docker", "ssh", "scp",
+    "rsync", "cmake", "make", "ninja",   "nvidia-smi", "xpu_smi", "chmod"};
 // bash has its own `kill`, which no PATH replaces.
 constexpr const char* kNoKill = "BASH_FUNC_kill%%=() {  env kill \"$@\"\n}";
 

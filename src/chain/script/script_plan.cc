@@ -16,6 +16,7 @@
 #include "chain/params/gpu_entry.h"
 #include "chain/params/shell_words.h"
 #include "chain/params/standard.h"
+#include "chain/script/doubts.h"
 #include "chain/script/rehearse.h"
 #include "chain/shim/call.h"
 
@@ -78,6 +79,25 @@ std::set<std::string> built_in(std::string_view script) {
   return found;
 }
 
+// Interpreters that a script starts by an absolute path, which no PATH replaces.
+std::vector<std::string> unseen_interpreters(std::string_view script) {
+  constexpr std::string_view kOfPath =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-";
+  std::set<std::string> found;
+  for (std::size_t at = 0; (at = script.find("/python", at)) != std::string_view::npos; ++at) {
+    const std::size_t before = script.find_last_not_of(kOfPath, at);
+    const std::size_t first = before == std::string_view::npos ? 0 : before + 1;
+    const std::string_view path =
+        script.substr(first, script.find_first_not_of(kOfPath, at) - first);
+    const bool starts = first == 0 || std::string_view(" \t\n;&|(\"'").find(script[first - 1]) !=
+                                          std::string_view::npos;
+    const bool is_interpreter =
+        path.find_first_not_of("0123456789.", path.rfind("/python") + 7) == std::string_view::npos;
+    if (starts && path.starts_with('/') && is_interpreter) found.emplace(path);
+  }
+  return {found.begin(), found.end()};
+}
+
 std::vector<std::string> programs_of(const std::vector<CommandLine>& lines,
                                      std::string_view script) {
   std::set<std::string> programs = built_in(script);
@@ -100,8 +120,7 @@ std::string helpers_note(const std::vector<Command>& helpers) {
   return text;
 }
 
-plan::Plan plan_of(const Rehearsal& rehearsal, const std::string& params_text) {
-  plan::Plan plan;
+void add_stages(plan::Plan& plan, const Rehearsal& rehearsal, const std::string& params_text) {
   Recogniser recogniser(params_text);
   for (const Command& command : rehearsal.commands) {
     plan.stages.push_back(recogniser.take(command));
@@ -109,7 +128,6 @@ plan::Plan plan_of(const Rehearsal& rehearsal, const std::string& params_text) {
   if (const std::string note = helpers_note(rehearsal.helpers); !note.empty()) {
     plan.warnings.push_back(fmt::format("the script also starts {}: a rehearsal runs none", note));
   }
-  return plan;
 }
 
 // A file that the user names.
@@ -167,6 +185,10 @@ Result<Script> read_script(const ScriptRequest& request) {
     ASSAY_CHECK(check_standard(request));
   } else {
     ASSAY_TRY(text, text_of(request.project, script.path));
+  }
+  for (const std::string& path : unseen_interpreters(text)) {
+    script.warnings.push_back(
+        fmt::format("the script starts {} by its path: assay does not see what it runs", path));
   }
   script.launches = script.path == request.params_file;
   script.mode = request.mode;
@@ -230,16 +252,23 @@ Result<plan::Plan> rehearsed_plan(const Script& script, const ScriptRequest& req
         fmt::format("{} starts no command in mode {} (exit code {}); it printed:\n{}", script.path,
                     request.mode, rehearsal.code, trimmed(rehearsal.printed)));
   }
-  plan::Plan plan = plan_of(rehearsal, script.params);
-  plan.model = script.model;
-  plan.mode = request.mode;
-  plan.folder = script.folder;
+  plan::Plan plan = bare_plan(script);
+  add_stages(plan, rehearsal, script.params);
   for (std::string& loss : losses_of(plan, script.params)) plan.warnings.push_back(std::move(loss));
   for (plan::Stage& stage : plan.stages) {
     if (!script.python.empty() && shim::is_python(stage.argv.front()))
       stage.argv.front() = script.python;
     if (stage.log.empty()) stage.log = fmt::format("{}/{}.log", plan.folder, stage.name);
   }
+  return plan;
+}
+
+plan::Plan bare_plan(const Script& script) {
+  plan::Plan plan;
+  plan.model = script.model;
+  plan.mode = script.mode;
+  plan.folder = script.folder;
+  plan.warnings = script.warnings;
   return plan;
 }
 

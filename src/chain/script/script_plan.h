@@ -42,6 +42,7 @@ struct Script {
   std::string checkpoint;  // the name that the file gives the trained weights
   std::string results;     // the folder that the script writes to
   std::string folder;      // of assay's own logs and results
+  std::vector<std::string> warnings;
 };
 
 // The name of the standard script for messages.
@@ -57,5 +58,8 @@ Result<Script> read_script(const ScriptRequest& request);
 
 // Rehearses the script. A warning names the helpers (wget, pip, …) that did nothing.
 Result<plan::Plan> rehearsed_plan(const Script& script, const ScriptRequest& request);
+
+// The plan of a script that cannot be rehearsed: no stage is known before it runs.
+plan::Plan bare_plan(const Script& script);
 
 }  // namespace assay::chain::script

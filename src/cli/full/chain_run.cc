@@ -231,13 +231,28 @@ Result<Planned> planned(const RunArguments& arguments) {
   if (is_stage_file(arguments.file)) {
     ASSAY_TRY(planned.plan, plan::read_stage_file(arguments.file, arguments.script.python,
                                                   arguments.output_root));
+  } else if (arguments.file.ends_with(".py")) {
+    return usage_error(
+        fmt::format("{} is a program: list it as a stage, [stages.train] command = \"python {}\", "
+                    "in chain.toml, "
+                    "and run that (docs/how-to/pytorch-training-as-a-chain.md)",
+                    arguments.file, arguments.file));
   } else {
     if (arguments.mode.empty()) return usage_error("MODE is missing: lite_train_lite_infer, …");
     if (arguments.run.jobs > 1) {
       return usage_error("--jobs is for lists of stages (.toml): a script decides what runs when");
     }
     ASSAY_TRY(planned.script, script::read_script(arguments.script));
-    ASSAY_TRY(planned.plan, script::rehearsed_plan(*planned.script, arguments.script));
+    auto plan = script::rehearsed_plan(*planned.script, arguments.script);
+    // What runs decides: a real run has what a rehearsal lacks, such as files that `wget` brings.
+    const bool needed = arguments.dry_run || planned.script->standard ||
+                        !arguments.filters.empty() || arguments.run.fleet.per_node;
+    if (!plan && needed) return tl::unexpected<Error>(plan.error());
+    planned.plan = plan ? std::move(*plan) : script::bare_plan(*planned.script);
+    if (!plan) {
+      planned.plan.warnings.push_back("its stages are not known before it runs: " +
+                                      plan.error().message);
+    }
     if (planned.script->standard) {
       planned.plan.warnings.emplace_back("no script found: the standard script is used");
     }

@@ -335,6 +335,40 @@ TEST(ScriptRun, InterruptedItResumesWithWhatIsUnchanged) {
   EXPECT_THAT(project.run({"--resume"}).out, Not(HasSubstr("kept from")));
 }
 
+// What a rehearsal lacks decides nothing: `wget` does nothing there.
+TEST(ScriptRun, ARunGoesOnWhereTheRehearsalFindsNothing) {
+  Suite suite;
+  suite.script = "wget -q http://example.invalid/data\n[ -e data ] || exit 1\n" + suite.script;
+  const SuiteProject project(suite);
+  put(project.path() / "bin/wget", "#!/bin/sh\ntouch data\n");
+  std::filesystem::permissions(project.path() / "bin/wget", std::filesystem::perms::owner_all);
+  const std::vector<std::string> words{"run", "f.txt", "lite_train_lite_infer"};
+  const char* path = std::getenv("PATH");
+  const CliResult result =
+      run_cli(project.path(), words,
+              {"PATH=" + (project.path() / "bin").string() + ":" + (path == nullptr ? "" : path)});
+  EXPECT_EQ(result.code, 0) << result.out;
+  EXPECT_THAT(result.out, HasSubstr("warning: its stages are not known before it runs: "));
+  // And a script that starts nothing does not pass.
+  suite.script = "true\n";
+  project.write(suite);
+  const CliResult nothing = run_cli(project.path(), {"run", "f.txt", "other", "--script",
+                                                     "test_tipc/test_train_inference_python.sh"});
+  EXPECT_EQ(nothing.code, 1) << nothing.out;
+  EXPECT_THAT(nothing.out, HasSubstr("the script started no command in mode other"));
+}
+
+// What a training writes below its output folder is no changed source.
+TEST(ScriptRun, SettingsThatAStageWritesDoNotEndAResume) {
+  const SuiteProject project(
+      {.train = Suite().train + " make=config.json",
+       .script = "python3=1; value() { grep \"^$1:\" $file | cut -d: -f2-; }; file=$1\n"
+                 "eval \"$(value python) $(value norm_train) --out=./trained --epochs=2\"\n"
+                 "eval \"$(value python) $(value inference)\"\n"});
+  EXPECT_EQ(project.run().code, 0);
+  EXPECT_THAT(project.run({"--resume"}).out, HasSubstr("kept from an earlier run: norm_train"));
+}
+
 TEST(ScriptRun, AFilterRunsTheStagesThatItNames) {
   const SuiteProject project;
   const CliResult result = project.run({"-k", "norm_export"});

@@ -116,12 +116,17 @@ TEST(StageFile, StagesThatShareAGpuRunOneAfterTheOther) {
 
 TEST(StageFile, AMistakeIsNamed) {
   const Toy toy;
+  const CliResult program = run_cli(toy.path(), {"run", "train.py"});
+  EXPECT_EQ(program.code, 2);
+  EXPECT_THAT(program.out, HasSubstr("train.py is a program: list it as a stage"));
   const std::vector<std::pair<std::string, std::string>> mistakes{
       {"version = 1\n[stages.fit]\ncommand = \"x\"\n", "unknown kind `fit`"},
       {"version = 1\n[stages.train]\n", "stage train has no command"},
       {"version = 1\n[stages.train]\ncommand = \"x\"\nneeds = [\"none\"]\n",
        "needs `none`, which is no stage before it"},
       {"version = 1\n[stages.train]\ncommand = \"x\"\nspeed = 1\n", "speed"},
+      {"version = 1\n[stages.train]\ncommand = \"OMP_NUM_THREADS=1 python3 train.py\"\n",
+       "OMP_NUM_THREADS=1 stands before its command: put it into `environment`"},
       {"version = 1\n", "has no [stages.NAME]"},
       {"[stages.train]\ncommand = \"x\"\n", "version"}};
   for (const auto& [text, told] : mistakes) {

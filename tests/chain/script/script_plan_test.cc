@@ -192,6 +192,19 @@ TEST(CheckByRehearsal, WarnsOfWhatTheScriptLoses) {
   EXPECT_THAT(done.out, testing::Not(HasSubstr("line 3")));
 }
 
+TEST(DryRunByScript, AScriptThatMakesItsOwnProgramIsFollowed) {
+  const Scratch scratch;
+  put(scratch.path() / "f.txt", "model_name:m\n");
+  put(scratch.path() / "s.sh",
+      "printf '#!/bin/bash\\npython3 train.py\\n' > go.sh\nchmod +x go.sh; ./go.sh\n"
+      "[ -z x ] && /usr/bin/python3 other.py\n");
+  const CliResult done =
+      run_cli(scratch.path(), {"run", "f.txt", "x", "--dry-run", "--script", "s.sh"});
+  EXPECT_EQ(done.code, 0) << done.out;
+  EXPECT_THAT(done.out, HasSubstr("python3 train.py\n"));
+  EXPECT_THAT(done.out, HasSubstr("starts /usr/bin/python3 by its path: assay does not see"));
+}
+
 // What an earlier run left must not be in the way of a rehearsal.
 TEST(DryRunByScript, LogsOfAnEarlierRunAreNotInTheWay) {
   const Scratch scratch;
