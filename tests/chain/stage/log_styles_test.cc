@@ -131,7 +131,7 @@ TEST(LogStyles, ResultsThatAreNoNumbersAreFound) {
   EXPECT_EQ(bad_number_in("FLAGS_check_nan_inf=0 info: no nan found, inference: infer"), "");
 }
 
-Evidence of(const std::vector<std::string>& lines) {
+Evidence evidence_of(const std::vector<std::string>& lines) {
   Evidence evidence;
   for (const std::string& line : lines) evidence.take(line);
   return evidence;
@@ -139,19 +139,22 @@ Evidence of(const std::vector<std::string>& lines) {
 
 TEST(LogStyles, CountsAreReadHoweverTheyAreWritten) {
   const std::vector<std::string> none{"python", "train.py"};
-  EXPECT_THAT(of({" iteration 10/100 | lm loss: 2.5", " iteration 20/100 |"}).unfinished(none),
-              HasSubstr("step 20 of 100"));
-  EXPECT_THAT(of({R"({"loss": 1, "global_step/max_steps": "10/40"})",
-                  R"({"loss": 1, "global_step/max_steps": "20/40"})"})
+  EXPECT_THAT(
+      evidence_of({" iteration 10/100 | lm loss: 2.5", " iteration 20/100 |"}).unfinished(none),
+      HasSubstr("step 20 of 100"));
+  EXPECT_THAT(evidence_of({R"({"loss": 1, "global_step/max_steps": "10/40"})",
+                           R"({"loss": 1, "global_step/max_steps": "20/40"})"})
                   .unfinished(none),
               HasSubstr("step 20 of 40"));
   const std::vector<std::string> asked{"python", "train.py", "--epochs", "20"};
-  EXPECT_EQ(of({"epoch 0", "epoch 5", "epoch 10", "epoch 15"}).unfinished(asked), "")
+  EXPECT_EQ(evidence_of({"epoch 0", "epoch 5", "epoch 10", "epoch 15"}).unfinished(asked), "")
       << "a line for every fifth epoch";
-  EXPECT_THAT(of({"epoch 0", "epoch 5", "epoch 10"}).unfinished(asked), HasSubstr("10 of 20"));
-  EXPECT_EQ(of({"epoch 1", "epoch 2", "Early stopping at epoch 2"}).unfinished(asked), "");
+  EXPECT_THAT(evidence_of({"epoch 0", "epoch 5", "epoch 10"}).unfinished(asked),
+              HasSubstr("10 of 20"));
+  EXPECT_EQ(evidence_of({"epoch 1", "epoch 2", "Early stopping at epoch 2"}).unfinished(asked), "");
   EXPECT_THAT(
-      of({R"(:::MLLOG {"key": "run_stop", "value": null, "metadata": {"status": "aborted"}})"})
+      evidence_of(
+          {R"(:::MLLOG {"key": "run_stop", "value": null, "metadata": {"status": "aborted"}})"})
           .unfinished(none),
       HasSubstr("aborted"));
 }
@@ -159,9 +162,9 @@ TEST(LogStyles, CountsAreReadHoweverTheyAreWritten) {
 TEST(LogStyles, TracebacksOfLaunchersAreTracebacks) {
   const std::string traceback = "Traceback (most recent call last):";
   for (const char* before : {"", "    ", "[rank0]: ", "[default1]:"}) {
-    EXPECT_TRUE(of({before + traceback}).traceback()) << before;
+    EXPECT_TRUE(evidence_of({before + traceback}).traceback()) << before;
   }
-  EXPECT_FALSE(of({"WARNING retry after " + traceback}).traceback());
+  EXPECT_FALSE(evidence_of({"WARNING retry after " + traceback}).traceback());
 }
 
 }  // namespace
