@@ -233,7 +233,7 @@ TEST_F(LocalCampaign, RetriesAndLimitsAModel) {
   const CliResult result = run_models(path());
   EXPECT_EQ(result.code, 1) << result.out;
   EXPECT_THAT(result.out,
-              AllOf(HasSubstr("again  bad_export.txt lite_train_lite_infer: norm_train"),
+              AllOf(HasSubstr("again  bad_export.txt lite_train_lite_infer: norm_export"),
                     HasSubstr("timed_out hangs.txt lite_train_lite_infer")));
   const nlohmann::json report = report_of(path());
   for (const auto& model : report.at("models")) {

@@ -72,7 +72,7 @@ def test_a_failed_stage_shows_why(folder, page):
 
 def test_curves_have_the_last_good_run_behind_them(folder, page):
     opened(page, folder / "bad.html", "#view=curves")
-    figure = page.locator("figure", has_text="Loss · train")
+    figure = page.locator("figure", has_text="Loss · norm_train")
     assert figure.locator(".legend").inner_text().split() == "last run that passed this run".split()
     assert figure.locator("svg path").count() == 2
     assert "reading" in figure.locator("svg").text_content()
@@ -120,10 +120,10 @@ def test_a_run_stands_beside_its_goldens(folder, page):
     assert assay(folder, "chain", "report", STORE, "--out", "golden.html").returncode == 0
     opened(page, folder / "golden.html", "#view=goldens")
     rows = [r.locator("td").all_inner_texts() for r in page.locator("tbody tr").all()]
-    loss = next(r for r in rows if r[:2] == ["train", "loss"])
+    loss = next(r for r in rows if r[:2] == ["norm_train", "loss"])
     assert loss[2] == "✓ good" and loss[3] == loss[4] and loss[6] == "2"  # the example's losses repeat
     check_looks(page, "goldens")
-    view = page.locator("figure", has_text="Loss · train")
+    view = page.locator("figure", has_text="Loss · norm_train")
     page.get_by_role("link", name="Curves").click()
     assert "golden" in view.locator(".legend").inner_text()
     speed = page.locator("figure", has_text="Samples per second")
