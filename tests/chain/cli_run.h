@@ -81,17 +81,22 @@ struct Commands {
 };
 
 inline std::string params_text(const Commands& commands) {
+  const auto command = [](const char* program, const std::string& words) {
+    const bool whole = words == "null" || words.find(".py") < words.find(' ');
+    return whole ? words : program + (" " + words);
+  };
   return "===train_params===\nmodel_name:tiny\npython:" + commands.python +
          "\ngpu_list:" + commands.gpu_list +
          "\n--use_gpu:False\n--epochs:lite_train_lite_infer=1\n--out:./output/\n"
          "--batch_size:lite_train_lite_infer=4\n--init_weights:null\ntrain_model_name:last.w\n"
          "--data:./data\n##\ntrainer:" +
-         commands.trainer + "\nnorm_train:" + commands.train +
-         "\n##\n===eval_params===\neval:" + commands.eval +
+         commands.trainer + "\nnorm_train:" + command("train.py", commands.train) +
+         "\n##\n===eval_params===\neval:" + command("eval.py", commands.eval) +
          "\n##\n===infer_params===\n--out:./output\n--weights:\nnorm_export:" +
-         commands.export_model +
-         "\n##\ntrain_model:./p\ninfer_export:null\n##\ninference:" + commands.infer +
-         "\n--use_gpu:" + commands.infer_use_gpu + "\n--batch_size:" + commands.batches +
+         command("export.py", commands.export_model) +
+         "\n##\ntrain_model:./p\ninfer_export:null\n##\ninference:" +
+         command("infer.py", commands.infer) + "\n--use_gpu:" + commands.infer_use_gpu +
+         "\n--batch_size:" + commands.batches +
          "\n--model_dir:./output\n--image:null\n--benchmark:null\n";
 }
 

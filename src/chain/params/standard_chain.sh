@@ -118,7 +118,7 @@ by_mode() {  # the value of `mode=value|mode=value`, or a plain value
 
 # Runs a command. $1: CUDA_VISIBLE_DEVICES, `keep` leaves it as it is; $2: name of its log.
 run() {
-  local visible=$1 log=$out/$2.log command=$3 status=failed words
+  local visible=$1 log=$out/logs/$2.log command=$3 status=failed words
   mapfile -d '' -t words < <(xargs -r printf '%s\0' <<< "$command")
   [[ $visible == keep ]] || export CUDA_VISIBLE_DEVICES=$visible
   "${words[@]}" > "$log" 2>&1 && status=successfully
@@ -258,7 +258,7 @@ infer_given() {  # models that are there already; each is exported first if the 
 read_file
 set -f  # no value is a pattern
 python=$(list python | head -n 1) out=./test_tipc/output/${value[model_name]}/$mode
-mkdir -p "$out"
+mkdir -p "$out/logs"
 case $mode in
   lite_train_lite_infer | lite_train_whole_infer | whole_train_whole_infer | lite_train_infer | whole_train_infer) train_all ;;
   benchmark_train)

@@ -31,10 +31,9 @@ std::string from_project(const std::string& path) {
 }  // namespace
 
 bool reads(const Job& job, const std::string& path) {
-  return !path.empty() && job.stage->output != path &&
-         std::ranges::any_of(job.stage->argv, [&](const std::string& word) {
-           return value_of(word).starts_with(path);
-         });
+  return !path.empty() && std::ranges::any_of(job.stage->argv, [&](const std::string& word) {
+    return value_of(word).starts_with(path) && value_of(word) != job.stage->output;
+  });
 }
 
 std::string unmade_input(const std::deque<Job>& jobs, const Job& job) {

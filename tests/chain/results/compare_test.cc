@@ -308,7 +308,7 @@ std::string times(int count, const std::string& text) {
 TEST(CompareVerb, FindsSlowerBatchesAndInferences) {
   const auto commands = [](const std::string& cost, const std::string& time) {
     return Commands{
-        .train = "make=last.w \"say=batch_cost: 9 sec\"" +
+        .train = "make=last.w \"say=loss: 1, batch_cost: 9 sec\"" +
                  times(3, " \"say=batch_cost: " + cost + " sec\""),
         .infer = "\"say=[2026/11/20 23:54:10] root INFO:  inference_time(ms): " + time + "\""};
   };

@@ -150,7 +150,8 @@ true
   const CliResult both =
       run_cli(scratch.path(), {"check", "--rehearse", "lite", "good.txt", "short.txt"});
   EXPECT_EQ(both.code, 2);
-  EXPECT_THAT(both.out, HasSubstr("good.txt: good (rehearsed of unknown; modes lite)"));
+  EXPECT_THAT(both.out,
+              HasSubstr("good.txt: good (test_tipc/test_train_inference_python.sh, mode lite)"));
   EXPECT_THAT(both.out, HasSubstr("short.txt: train: the script passes a heading of the file on as "
                                   "a value: `====infer====`"));
   const CliResult list = run_cli(scratch.path(), {"check", "--rehearse", "whole", "good.txt"});

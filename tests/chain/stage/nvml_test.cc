@@ -77,7 +77,7 @@ TEST(Nvml, InAContainerTheGpusMemoryTells) {
 TEST(Nvml, AnInferenceThatNoGpuSawDoesNotPass) {
   const Project project({.train = "\"say=loss: 1\" make=last.w",
                          .eval = "null",
-                         .infer = "looks=20",
+                         .infer = "looks=60",
                          .infer_use_gpu = "True"});
   put(project.path() / "gpu.state", "5000 90 0 0\n");
   const CliResult result = run_cli(project.path(), kRun, with_fake(project));
@@ -87,7 +87,7 @@ TEST(Nvml, AnInferenceThatNoGpuSawDoesNotPass) {
 }
 
 TEST(Nvml, ATrainingThatNoGpuSawDoesNotPass) {
-  const Project project({.train = "looks=20 \"say=loss: 1\" make=last.w", .gpu_list = "0"});
+  const Project project({.train = "looks=60 \"say=loss: 1\" make=last.w", .gpu_list = "0"});
   put(project.path() / "gpu.state", "5000 90 0 0\n");
   const CliResult result = run_cli(project.path(), kRun, with_fake(project));
   EXPECT_EQ(result.code, 1);
