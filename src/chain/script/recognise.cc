@@ -54,9 +54,9 @@ struct Program {
   bool counts_processes = false;  // --nproc_per_node
 };
 
-Program program_of(const std::vector<std::string>& argv) {
+Program program_of(const std::vector<std::string>& argv, const std::string& interpreter) {
   Program program;
-  std::size_t first = shim::is_python(argv.front()) ? 1 : 0;
+  std::size_t first = shim::is_python(argv.front()) || argv.front() == interpreter ? 1 : 0;
   const auto word = [&](std::size_t i) {
     return i < argv.size() ? std::string_view(argv[i]) : std::string_view();
   };
@@ -186,7 +186,7 @@ std::vector<std::size_t> Recogniser::needs_of(plan::StageKind kind) const {
 }
 
 plan::Stage Recogniser::take(const Command& command) {
-  const Program program = program_of(command.argv);
+  const Program program = program_of(command.argv, value_of(lines_, "python"));
   const std::string key = key_of(program.words, lines_);
   plan::Stage stage;
   stage.index = kinds_.size();
