@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
+#include <functional>
+#include <optional>
 
 #include "timeline/analysis/memory.h"
 #include "timeline/slice_source.h"
@@ -67,22 +68,28 @@ struct JobLogRun {
 
 Result<Trace> load_logs(const JobLogRun& run, std::size_t max_slices) {
   Trace trace;
-  std::error_code error;
-  const SurveyOptions options{JobFilter::all, std::filesystem::temp_directory_path(error)};
-  ASSAY_TRY(JobLogSurvey survey, survey_job_logs(run.logs, run.offsets, options, trace.strings));
-  trace.tracks = job_log_tracks(run.logs);
-  for (const auto& source : survey.slices) {
-    for (;;) {
-      Slice slice;
-      ASSAY_TRY(const bool more, source->next(slice));
-      if (!more) break;
-      if (trace.slices.size() == max_slices) {
-        return usage_error(fmt::format(
-            "more than {} jobs, the limit of an analysis: give fewer --devices", max_slices));
-      }
-      trace.slices.push_back(slice);
+  const auto take = [&](const Slice& slice) -> Status {
+    if (trace.slices.size() == max_slices) {
+      return usage_error(fmt::format(
+          "more than {} jobs, the limit of an analysis: give fewer --devices", max_slices));
     }
+    trace.slices.push_back(slice);
+    return {};
+  };
+  ASSAY_TRY(JobLogSurvey survey,
+            survey_job_logs(run.logs, run.offsets, JobFilter::all, trace.strings,
+                            [&]() -> Result<TakeSlice> { return TakeSlice(std::cref(take)); }));
+  // Nothing is known of the devices of logs without a record: they did not idle.
+  const bool none = std::ranges::all_of(survey.files, &FileReport::unrelated);
+  std::vector<JobLogFile> logs;
+  std::vector<std::uint32_t> places{0};  // by track
+  for (std::size_t i = 0; i < run.logs.size(); ++i) {
+    if (none || !survey.files[i].unrelated()) logs.push_back(run.logs[i]);
+    places.push_back(static_cast<std::uint32_t>(logs.size()));
   }
+  for (Slice& slice : trace.slices) slice.track = places[slice.track];
+  std::ranges::stable_partition(survey.files, std::not_fn(&FileReport::unrelated));
+  trace.tracks = job_log_tracks(logs);
   trace.steps = std::move(survey.steps);
   const std::vector<Slice> steps = step_slices(trace.steps, trace.strings);
   trace.slices.insert(trace.slices.end(), steps.begin(), steps.end());
@@ -90,20 +97,6 @@ Result<Trace> load_logs(const JobLogRun& run, std::size_t max_slices) {
   trace.notes = std::move(survey.notes);
   trace.sort();
   return trace;
-}
-
-// Removes logs without a record from the run, unless all are, and returns their reports. Nothing is
-// known of their devices; they did not idle.
-std::vector<FileReport> drop_unrelated(const std::vector<FileReport>& files, JobLogRun& run) {
-  std::vector<FileReport> dropped;
-  if (std::ranges::all_of(files, &FileReport::unrelated)) return dropped;
-  for (std::size_t i = files.size(); i-- > 0;) {
-    if (!files[i].unrelated()) continue;
-    dropped.push_back(files[i]);
-    run.logs.erase(run.logs.begin() + static_cast<std::ptrdiff_t>(i));
-    run.offsets.erase(run.offsets.begin() + static_cast<std::ptrdiff_t>(i));
-  }
-  return dropped;
 }
 
 Result<JobLogRun> find_run(const JobLogOptions& options, const ClockOptions& clock_options,
@@ -153,8 +146,22 @@ Result<MergeResult> merge_job_logs(const JobLogOptions& options, const ClockOpti
                                    const OutputPaths& outputs) {
   ASSAY_TRY(const JobLogRun run, find_run(options, clocks, kMaxPairSlices));
   Strings strings;
-  const SurveyOptions survey_options{JobFilter::as_paddle, scratch_beside(outputs)};
-  ASSAY_TRY(JobLogSurvey survey, survey_job_logs(run.logs, run.offsets, survey_options, strings));
+  std::optional<SliceSorter> sorter;
+  std::vector<std::unique_ptr<SliceSource>> sources;
+  const auto end_log = [&]() -> Status {
+    if (!sorter) return {};
+    ASSAY_TRY(auto sorted, sorter->finish());
+    sources.push_back(std::move(sorted));
+    return {};
+  };
+  ASSAY_TRY(JobLogSurvey survey,
+            survey_job_logs(
+                run.logs, run.offsets, JobFilter::as_paddle, strings, [&]() -> Result<TakeSlice> {
+                  ASSAY_CHECK(end_log());
+                  sorter.emplace(scratch_beside(outputs));
+                  return TakeSlice([&](const Slice& slice) { return sorter->add(slice); });
+                }));
+  ASSAY_CHECK(end_log());
   const std::vector<Track> tracks = job_log_tracks(run.logs);
   const std::vector<Track> grouped = grouped_by_clock(tracks, run.clocks);
   std::vector<std::string> notes = describe_clocks(run.clocks);
@@ -163,9 +170,7 @@ Result<MergeResult> merge_job_logs(const JobLogOptions& options, const ClockOpti
                                           {strings, grouped, {}, notes, nullptr}));
 
   const std::vector<Slice> steps = step_slices(survey.steps, strings);
-  std::vector<std::unique_ptr<SliceSource>> sources;
-  sources.push_back(std::make_unique<MemorySource>(steps));
-  for (auto& slices : survey.slices) sources.push_back(std::move(slices));
+  sources.insert(sources.begin(), std::make_unique<MemorySource>(steps));
   ASSAY_TRY(MergeCounts counts, merge_slices(sources, writers.all, tracks.size()));
   for (std::size_t i = 0; i < survey.files.size(); ++i) {
     survey.files[i].overlapping = counts.overlapping[i + 1];
@@ -187,13 +192,8 @@ Result<MergeResult> write_trace(Trace& trace, const OutputPaths& outputs) {
 
 Result<Trace> load_job_logs(const JobLogOptions& options, const ClockOptions& clocks,
                             std::size_t max_slices) {
-  ASSAY_TRY(JobLogRun run, find_run(options, clocks, max_slices));
+  ASSAY_TRY(const JobLogRun run, find_run(options, clocks, max_slices));
   ASSAY_TRY(Trace trace, load_logs(run, max_slices));
-  if (std::vector<FileReport> passed_over = drop_unrelated(trace.files, run);
-      !passed_over.empty()) {
-    ASSAY_TRY(trace, load_logs(run, max_slices));
-    std::ranges::move(passed_over, std::back_inserter(trace.files));
-  }
   const auto notes = describe_clocks(run.clocks);
   trace.notes.insert(trace.notes.end(), notes.begin(), notes.end());
   return trace;

@@ -11,6 +11,7 @@
 
 #include "support.h"
 #include "timeline/merge.h"
+#include "timeline/slice_source.h"
 
 namespace assay::timeline {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "support.h"
 #include "timeline/merge.h"
+#include "timeline/slice_source.h"
 
 namespace assay::timeline {
 namespace {

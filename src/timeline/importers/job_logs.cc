@@ -198,9 +198,9 @@ class JobSlices {
   Kind last_kind_ = Kind::compute;
 };
 
-// Reads a log; adds its jobs to `slices` and its steps to `fold`.
+// Reads a log; gives its jobs to `take` and adds its steps to `fold`.
 Result<FileReport> survey_log(const JobLogFile& log, Nanos offset, JobFilter filter,
-                              JobSlices convert, StepFold& fold, SliceSorter& slices) {
+                              JobSlices convert, StepFold& fold, const TakeSlice& take) {
   ASSAY_TRY(JobLogReader reader, JobLogReader::open(log.path));
   StepTracker steps(fold, log.machine, offset);
   JobLogRecord record;
@@ -214,7 +214,7 @@ Result<FileReport> survey_log(const JobLogFile& log, Nanos offset, JobFilter fil
         const bool leave_out = is_ignored(record.type);
         ++(leave_out ? ignored : jobs);
         if (!leave_out) steps.job(record);
-        if (!leave_out || filter == JobFilter::all) ASSAY_CHECK(slices.add(convert.slice(record)));
+        if (!leave_out || filter == JobFilter::all) ASSAY_CHECK(take(convert.slice(record)));
         break;
       }
       case JobLogRecord::What::window:
@@ -280,18 +280,16 @@ Result<std::vector<JobLogFile>> find_job_logs(const JobLogOptions& options) {
 }
 
 Result<JobLogSurvey> survey_job_logs(std::span<const JobLogFile> logs,
-                                     std::span<const Nanos> offsets, const SurveyOptions& options,
-                                     Strings& strings) {
+                                     std::span<const Nanos> offsets, JobFilter filter,
+                                     Strings& strings,
+                                     const std::function<Result<TakeSlice>()>& begin_log) {
   JobLogSurvey survey;
   StepFold fold;
   for (std::size_t i = 0; i < logs.size(); ++i) {
-    SliceSorter sorter(options.scratch);
     const JobSlices convert(static_cast<std::uint32_t>(i + 1), offsets[i], strings);
-    ASSAY_TRY(FileReport report,
-              survey_log(logs[i], offsets[i], options.filter, convert, fold, sorter));
+    ASSAY_TRY(const TakeSlice take, begin_log());
+    ASSAY_TRY(FileReport report, survey_log(logs[i], offsets[i], filter, convert, fold, take));
     survey.files.push_back(std::move(report));
-    ASSAY_TRY(auto slices, sorter.finish());
-    survey.slices.push_back(std::move(slices));
   }
   if (fold.full) {
     survey.notes.push_back(

@@ -1,16 +1,16 @@
 #pragma once
 
-// Reads a folder of job logs in one pass: reports, steps and sorted slices.
+// Reads a folder of job logs in one pass: reports, steps and slices.
 
 #include <filesystem>
-#include <memory>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "timeline/importers/job_log.h"
-#include "timeline/slice_source.h"
+#include "timeline/model.h"
 
 namespace assay::timeline {
 
@@ -35,23 +35,22 @@ Result<std::vector<JobLogFile>> find_job_logs(const JobLogOptions& options);
 enum class JobFilter : std::uint8_t { as_paddle, all };
 
 struct JobLogSurvey {
-  std::vector<FileReport> files;                     // by log
-  std::vector<std::unique_ptr<SliceSource>> slices;  // of log i on track i + 1
-  std::vector<Step> steps;                           // on the reference clock
+  std::vector<FileReport> files;  // by log
+  std::vector<Step> steps;        // on the reference clock
   std::vector<std::string> notes;
 };
 
-struct SurveyOptions {
-  JobFilter filter = JobFilter::as_paddle;
-  std::filesystem::path scratch;  // folder of the nameless file for the slices of large logs
-};
+// Takes the slices of a log in their order; log i is track i + 1.
+using TakeSlice = std::function<Status(const Slice&)>;
 
-// Reads the logs; adds offsets[i] to the times of log i. Steps come from the lines of the NVTX
-// hook. In a log without them, a step begins where the first type of job runs micro batch 0,
-// numbered from the start of the schedule window.
+// Reads the logs; adds offsets[i] to the times of log i. `begin_log` returns who takes the slices
+// of the log that is read next. Steps come from the lines of the NVTX hook. In a log without them,
+// a step begins where the first type of job runs micro batch 0, numbered from the start of the
+// schedule window.
 Result<JobLogSurvey> survey_job_logs(std::span<const JobLogFile> logs,
-                                     std::span<const Nanos> offsets, const SurveyOptions& options,
-                                     Strings& strings);
+                                     std::span<const Nanos> offsets, JobFilter filter,
+                                     Strings& strings,
+                                     const std::function<Result<TakeSlice>()>& begin_log);
 
 // Track 0 is the Step row; log i is track i + 1.
 std::vector<Track> job_log_tracks(std::span<const JobLogFile> logs);
