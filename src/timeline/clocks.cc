@@ -143,10 +143,13 @@ void compare_handovers(const Handovers& giver, const Handovers& taker, Tighten t
 }
 
 Status relate_by_pairs(const Trace& trace, std::vector<MachineClock>& clocks) {
+  // The stages are the ranks, or the logs, in their order.
+  const bool named = std::ranges::any_of(trace.tracks, &Track::jobs);
   std::vector<std::uint32_t> stages;
   for (std::uint32_t i = 0; i < trace.tracks.size(); ++i) {
-    if (trace.tracks[i].gpu) stages.push_back(i);
+    if (trace.tracks[i].gpu && trace.tracks[i].jobs == named) stages.push_back(i);
   }
+  std::ranges::stable_sort(stages, {}, [&](std::uint32_t i) { return trace.tracks[i].rank; });
   const auto machine_index = [&](std::uint32_t track) {
     const auto found =
         std::ranges::find(clocks, trace.tracks[track].machine, &MachineClock::machine);
@@ -157,8 +160,7 @@ Status relate_by_pairs(const Trace& trace, std::vector<MachineClock>& clocks) {
     const std::size_t a = machine_index(stages[s]);
     const std::size_t b = machine_index(stages[s + 1]);
     if (a == b) continue;
-    // b's time + offset = a's time; a < b because tracks are ordered by machine.
-    ClockBounds& bounds = relations[{a, b}];
+    ClockBounds& bounds = relations[{a, b}];  // b's time + offset = a's time
     compare_handovers(handovers_of(trace, stages[s], "forward"),
                       handovers_of(trace, stages[s + 1], "forward"), [&](Nanos gave, Nanos took) {
                         bounds.low = std::max(bounds.low, gave - took);
@@ -286,7 +288,13 @@ std::vector<std::string> describe_clocks(std::span<const MachineClock> clocks) {
   return lines;
 }
 
-void apply_clocks(Trace& trace, std::span<const MachineClock> clocks) {
+Status relate_clocks(Trace& trace, const ClockOptions& options) {
+  if (!options.any()) {
+    relate_by_collectives(trace);
+    return {};
+  }
+  ASSAY_TRY(const std::vector<MachineClock> clocks,
+            relate_clocks(machines_of(trace.tracks), options, &trace));
   const auto offset_of = [&](const std::string& machine) {
     for (const MachineClock& clock : clocks) {
       if (clock.machine == machine) return clock.offset;
@@ -304,6 +312,7 @@ void apply_clocks(Trace& trace, std::span<const MachineClock> clocks) {
   const auto notes = describe_clocks(clocks);
   trace.notes.insert(trace.notes.end(), notes.begin(), notes.end());
   trace.sort();
+  return {};
 }
 
 }  // namespace assay::timeline

@@ -1,8 +1,8 @@
 #pragma once
 
-// Relates the clocks of machines: by a manifest, by recorded clock probes, or by the order of sends
-// and receives in a pipeline. Each relation has an uncertainty. A machine without a relation keeps
-// its own clock, and the trace notes this.
+// Relates the clocks of machines: by a manifest, by recorded clock probes, by the order of sends
+// and receives in a pipeline, or by the ends of collectives. Each relation has an uncertainty. A
+// machine without a relation keeps its own clock, and the trace notes this.
 
 #include <filesystem>
 #include <optional>
@@ -65,7 +65,15 @@ std::vector<std::string> machines_of(std::span<const Track> tracks);
 // One line for each machine except the first.
 std::vector<std::string> describe_clocks(std::span<const MachineClock> clocks);
 
-// Shifts all times of a trace in memory and adds the notes.
-void apply_clocks(Trace& trace, std::span<const MachineClock> clocks);
+// Shifts all times of a trace in memory onto one clock and adds notes: by the options, or without
+// any by the ends of collectives (relate_by_collectives).
+Status relate_clocks(Trace& trace, const ClockOptions& options);
+
+// All ranks leave an all-reduce together, so the ends of its parts are one moment on several
+// clocks. Shifts the times of ranks on other hosts (or on unknown hosts) onto the clock of the
+// first rank, with a drift for each clock, and notes the residual. Ranks of one named host share a
+// clock, unless their collectives contradict it. With too few collectives, or with ends that
+// contradict each other, times stay as they are and the trace notes that nobody knows who waits.
+void relate_by_collectives(Trace& trace);
 
 }  // namespace assay::timeline

@@ -1,5 +1,3 @@
-#include "timeline/collective_clocks.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 
 #include "base/statistics.h"
 #include "timeline/analysis/collectives.h"
+#include "timeline/clocks.h"
 
 namespace assay::timeline {
 namespace {
@@ -57,7 +56,7 @@ bool leaves_together(const CollectiveCall& call) {
   for (const char* name : {"allreduce", "allgather", "reducescatter", "alltoall", "barrier"}) {
     if (call.name == name) return true;
   }
-  return (call.name == "send" || call.name == "recv") && call.group_size == 2;
+  return call.name == "sendrecv" && call.group_size == 2;
 }
 
 // Whether all parts of most calls overlap in time.

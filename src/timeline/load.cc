@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "timeline/collective_clocks.h"
 #include "timeline/cpu_work.h"
 #include "timeline/input/args_store.h"
 #include "timeline/input/characters.h"
@@ -213,13 +212,35 @@ std::int32_t rank_by_groups(const Source& source) {
   return common.size() == 1 ? common.front() : kNone;
 }
 
-// Sets ranks: from the command line, else from the trace, else from the file's name, else from the
-// content.
+// The host in the name that PyTorch's TensorBoard handler gives: "HOST_PID.TIME.pt.trace.json".
+std::string host_in_name(const fs::path& path) {
+  const std::string name = path.filename().string();
+  std::string_view head = name;
+  head = head.substr(0, head.find(".pt.trace.json"));
+  if (head.size() == name.size()) return {};
+  const auto drop_number = [&](char before) {
+    const std::size_t digits = head.find_last_not_of("0123456789");
+    if (digits >= head.size() || digits + 1 == head.size() || head[digits] != before) return false;
+    head = head.substr(0, digits);
+    return true;
+  };
+  drop_number('.');
+  return drop_number('_') ? std::string(head) : std::string();
+}
+
+void set_host(Trace& trace, const std::string& host) {
+  for (Source& source : trace.sources) source.host = host;
+  for (Track& track : trace.tracks) track.machine = host;
+}
+
+// Sets hosts that only names tell, and ranks: from the command line, else from the trace, else from
+// the file's name, else from the content.
 void complete_ranks(std::span<const fs::path> files, const LoadOptions& options,
                     std::vector<Trace>& traces) {
   for (std::size_t i = 0; i < traces.size(); ++i) {
     if (traces[i].sources.size() != 1) continue;  // a merge of several processes
     const Source& source = traces[i].sources[0];
+    if (source.host.empty()) set_host(traces[i], host_in_name(files[i]));
     std::int32_t rank = source.rank;
     if (rank == kNone) rank = source.dump ? rank_of_dump(files[i]) : rank_in_name(files[i]);
     if (rank == kNone && source.dump) rank = rank_by_groups(source);
@@ -347,6 +368,10 @@ void append_unsorted(Trace& trace, Trace other) {
     launch.track += first_track;
     launch.name = names(launch.name);
   }
+  for (HostCall& call : other.host_calls) {
+    call.track += first_track;
+    call.name = names(call.name);
+  }
   for (Detail& detail : other.details) {
     detail.args_at += first_store << ArgsStore::kStoreShift;
     if (detail.launch != kNoIndex) detail.launch += first_launch;
@@ -385,9 +410,10 @@ void append_unsorted(Trace& trace, Trace other) {
   for (const Step& step : other.steps) add_step(trace, step);
   const auto move_over = [&](auto... fields) { (extend(trace.*fields, other.*fields), ...); };
   move_over(&Trace::tracks, &Trace::slices, &Trace::sources, &Trace::rank_steps, &Trace::launches,
-            &Trace::details, &Trace::collectives, &Trace::collective_ranges, &Trace::flows,
-            &Trace::memory, &Trace::memory_segments, &Trace::operator_kinds, &Trace::operator_calls,
-            &Trace::kernel_counters, &Trace::flight, &Trace::args, &Trace::files, &Trace::notes);
+            &Trace::host_calls, &Trace::details, &Trace::collectives, &Trace::collective_ranges,
+            &Trace::flows, &Trace::memory, &Trace::memory_segments, &Trace::operator_kinds,
+            &Trace::operator_calls, &Trace::kernel_counters, &Trace::flight, &Trace::args,
+            &Trace::files, &Trace::notes);
 }
 
 // Adds the rank to the names of tracks and processes.
@@ -441,8 +467,8 @@ Result<Trace> load_traces(std::span<const fs::path> paths, const LoadOptions& gi
   std::ranges::move(found.damaged, std::back_inserter(trace.files));
   add_cpu_work(trace);
   label_ranks(trace);
-  if (options.relate_clocks) relate_by_collectives(trace);
   add_annotated_jobs(trace, options.job_names);
+  ASSAY_CHECK(relate_clocks(trace, options.clocks));
   trace.notes.insert(trace.notes.begin(), found.notes.begin(), found.notes.end());
   return trace;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "timeline/analysis/annotated_jobs.h"
+#include "timeline/clocks.h"
 #include "timeline/importers/importer.h"
 #include "timeline/model.h"
 
@@ -19,7 +20,7 @@ struct LoadOptions {
   std::vector<std::int32_t> ranks;  // in the order of the files; replace the files' own
   JobNames job_names;               // the names of pipeline jobs
   unsigned threads = 0;             // 0: one for each core
-  bool relate_clocks = true;        // by the ends of collectives
+  ClockOptions clocks;
 };
 
 struct FoundTraces {

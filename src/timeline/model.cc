@@ -75,6 +75,7 @@ void Trace::shift(const std::vector<Nanos>& of_track, const std::vector<Nanos>& 
   };
   for (Slice& slice : slices) move(slice, of_track[slice.track]);
   for (Launch& launch : launches) move(launch, of_track[launch.track]);
+  for (HostCall& call : host_calls) move(call, of_track[call.track]);
   for (CollectiveRange& range : collective_ranges) move(range, of_track[range.track]);
   for (OperatorCall& call : operator_calls) move(call, of_track[call.track]);
   for (RankStep& mark : rank_steps) move(mark.step, of_source[mark.source]);
@@ -89,6 +90,7 @@ void Trace::move_times(const std::function<Nanos(std::uint32_t, Nanos)>& clock) 
   };
   for (Slice& slice : slices) move(slice, tracks[slice.track].source);
   for (Launch& launch : launches) move(launch, tracks[launch.track].source);
+  for (HostCall& call : host_calls) move(call, tracks[call.track].source);
   for (CollectiveRange& range : collective_ranges) move(range, tracks[range.track].source);
   for (OperatorCall& call : operator_calls) move(call, tracks[call.track].source);
   for (Flow& flow : flows) flow.time = clock(tracks[flow.track].source, flow.time);

@@ -156,6 +156,14 @@ struct Launch {
   StringId name = 0;
 };
 
+// A call or Python function of the host of a millisecond or more.
+struct HostCall {
+  Nanos begin = 0;
+  Nanos end = 0;
+  std::uint32_t track = 0;
+  StringId name = 0;
+};
+
 // A collective operation, as described by its kernel or its host operator.
 struct Collective {
   StringId name = 0;         // "allreduce"
@@ -166,6 +174,7 @@ struct Collective {
   std::int64_t in_elements = kNone;
   std::int64_t out_elements = kNone;
   std::int32_t group_size = kNone;
+  std::int32_t peer = kNone;  // of a send or receive: in the group, or of all ranks
   std::int64_t sequence = kNone;
   std::int64_t bytes = kNone;  // as reported; kNone: computed from the elements
   bool numbered = false;       // the sequence identifies the call within its group
@@ -186,6 +195,7 @@ struct Detail {
   std::uint32_t args_size = 0;
   std::uint32_t launch = kNoIndex;      // index into Trace::launches
   std::uint32_t collective = kNoIndex;  // index into Trace::collectives
+  std::uint32_t blocks = 0;             // of a kernel's grid; 0: unknown
   std::int64_t bytes = kNone;           // of a copy
 };
 
@@ -306,7 +316,8 @@ struct Trace {
   std::vector<Step> steps;
   std::vector<Source> sources;
   std::vector<RankStep> rank_steps;
-  std::vector<Launch> launches;  // by source, then by correlation
+  std::vector<Launch> launches;      // by source, then by correlation
+  std::vector<HostCall> host_calls;  // only for an analysis
   std::vector<Detail> details;
   std::vector<Collective> collectives;
   std::vector<CollectiveRange> collective_ranges;

@@ -17,75 +17,9 @@ namespace assay::timeline {
 namespace {
 
 using test::RankTrace;
-using test::TempFolder;
 using test::TheInsights;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-TEST(JobNames, OfKnownPrograms) {
-  struct Known {
-    const char* name;
-    Pass pass;
-    int micro_batch;
-    int stage;
-  };
-  const JobNames names;
-  for (const Known& known :
-       {Known{"F", Pass::forward, kNone, kNone}, Known{"B3", Pass::backward, 3, kNone},
-        Known{"W0.1", Pass::weight, 0, 1}, Known{"F2.1.7", Pass::forward, 2, 1},
-        Known{"mlp(B)", Pass::backward, kNone, kNone}, Known{"attn(W)", Pass::weight, kNone, kNone},
-        Known{"Forward_3", Pass::forward, 3, kNone},
-        Known{"Backward 12", Pass::backward, 12, kNone},
-        Known{"forward_step", Pass::forward, kNone, kNone},
-        Known{"backward-compute", Pass::backward, kNone, kNone},
-        Known{"PipelineEngine._exec_forward_pass", Pass::forward, kNone, kNone},
-        Known{"ForwardPass", Pass::forward, kNone, kNone}, Known{"PP:2F0", Pass::forward, 0, 2},
-        Known{"1I4", Pass::backward, 4, 1}, Known{"0W5", Pass::weight, 5, 0},
-        Known{"backward_w_2", Pass::weight, 2, kNone},
-        Known{"forward micro batch 4 chunk 1", Pass::forward, 4, 1}}) {
-    const auto jobs = names.parse(known.name);
-    ASSERT_EQ(jobs.size(), 1U) << known.name;
-    EXPECT_EQ(jobs[0].pass, known.pass) << known.name;
-    EXPECT_EQ(jobs[0].micro_batch, known.micro_batch) << known.name;
-    EXPECT_EQ(jobs[0].stage, known.stage) << known.name;
-  }
-  for (const char* other : {"ProfilerStep#3", "Optimizer.step#SGD.step", "nccl:all_reduce", "1F1B",
-                            "aten::mm", "", "FSDP::pre_forward (layer.3)", "0SEND_F0", "B-tree",
-                            "forward_backward_func", "F1&F2", "(0F1)OVERLAP_F_B", "&", "overlap"}) {
-    EXPECT_TRUE(names.parse(other).empty()) << other;
-  }
-}
-
-TEST(JobNames, OverlappedPassesAreTwoJobs) {
-  for (const char* name : {"PP:(0F3;1B1)OVERLAP_F_B", "(0F3;1B1)OVERLAP_F_B", "0F3&1B1"}) {
-    const auto jobs = JobNames().parse(name);
-    ASSERT_EQ(jobs.size(), 2U) << name;
-    EXPECT_EQ(jobs[0].pass, Pass::forward);
-    EXPECT_EQ(jobs[0].micro_batch, 3);
-    EXPECT_EQ(jobs[0].stage, 0);
-    EXPECT_EQ(jobs[1].pass, Pass::backward);
-    EXPECT_EQ(jobs[1].micro_batch, 1);
-    EXPECT_EQ(jobs[1].stage, 1);
-  }
-  const auto words = JobNames().parse("overlapped_forward_backward");
-  ASSERT_EQ(words.size(), 2U);
-  EXPECT_NE(words[0].pass, words[1].pass);
-}
-
-TEST(JobNames, OfAFile) {
-  const TempFolder folder;
-  const auto names = JobNames::read(
-      test::write(folder / "names", "# ours\nforward fw_(\\d+)_(\\d+)\nweight  wg.*\n"));
-  ASSERT_TRUE(names);
-  const auto jobs = names->parse("fw_7_1");
-  ASSERT_EQ(jobs.size(), 1U);
-  EXPECT_EQ(jobs[0].micro_batch, 7);
-  EXPECT_EQ(jobs[0].stage, 1);
-  EXPECT_EQ(names->parse("wgrad of 3").at(0).pass, Pass::weight);
-  EXPECT_TRUE(names->parse("F").empty());
-  EXPECT_FALSE(JobNames::read(test::write(folder / "bad", "sideways x\n")));
-  EXPECT_FALSE(JobNames::read(test::write(folder / "bad", "forward (\n")));
-}
 
 // 1F1B of two stages, two micro batches; backward kernels come from another thread than the range.
 TEST_F(TheInsights, RangesBecomeJobsOfTheirKernels) {
@@ -291,11 +225,30 @@ TEST_F(TheInsights, ASendMeetsItsReceive) {
   receiver.collective("recv", 100, 170, 10);
   load({sender, receiver});
   ASSERT_EQ(insights_.collectives.calls.size(), 1U);
+  EXPECT_EQ(insights_.collectives.calls[0].name, "sendrecv");
   EXPECT_THAT(insights_.collectives.notes, testing::IsEmpty());
   sender.collective("allreduce", 200, 210, 10);
   receiver.collective("broadcast", 200, 210, 10);
   load({sender, receiver});
   EXPECT_THAT(insights_.collectives.notes, ElementsAre(HasSubstr("1 calls of a group differ")));
+}
+
+// Transfers between four ranks of one group, both ways, in another order on each rank: each send
+// meets the receive between the same ranks.
+TEST_F(TheInsights, TransfersMeetByTheirRanks) {
+  RankTrace ranks[] = {RankTrace(0, 3), RankTrace(1, 3), RankTrace(2, 3)};
+  ranks[0].transfer("send", 1, 100, 130).transfer("recv", 1, 200, 430);
+  ranks[1].transfer("recv", 0, 50, 130).transfer("send", 2, 200, 230);
+  ranks[1].transfer("recv", 2, 240, 330).transfer("send", 0, 400, 430);
+  ranks[2].transfer("recv", 1, 50, 230).transfer("send", 1, 300, 330);
+  load({ranks[0], ranks[1], ranks[2]});
+  ASSERT_EQ(insights_.collectives.calls.size(), 4U);
+  for (const CollectiveCall& call : insights_.collectives.calls) {
+    EXPECT_EQ(call.parts.size(), 2U);
+    EXPECT_EQ(call.transfer, 30'000);
+    EXPECT_THAT(call.missing, testing::IsEmpty());
+  }
+  EXPECT_THAT(insights_table(insights_), testing::Not(HasSubstr("lack a traced rank")));
 }
 
 // Two calls of 10 us: 2 million operations and a megabyte in each are 0.2 TFLOP/s and 100 GB/s.

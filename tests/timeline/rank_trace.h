@@ -31,14 +31,14 @@ class RankTrace {
   }
   // A kernel, launched at `launched` by a thread.
   RankTrace& kernel(const std::string& name, int launched, int begin, int end, int thread = 0,
-                    const std::string& args = "") {
+                    const std::string& args = "", int stream = 7) {
     ++correlation_;
     text_ += fmt::format(
         R"(,{{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":{},"tid":{},"ts":{},"dur":1,"args":{{"correlation":{}}}}})",
         pid_, pid_ + thread, launched, correlation_);
     text_ += fmt::format(
-        R"(,{{"ph":"X","cat":"kernel","name":"{}","pid":{},"tid":7,"ts":{},"dur":{},"args":{{"device":{},"stream":7,"correlation":{}{}}}}})",
-        name, device_, begin, end - begin, device_, correlation_, args);
+        R"(,{{"ph":"X","cat":"kernel","name":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"device":{},"stream":{},"correlation":{}{}}}}})",
+        name, device_, stream, begin, end - begin, device_, stream, correlation_, args);
     return *this;
   }
   RankTrace& collective(const std::string& name, int begin, int end, int elements,
@@ -49,6 +49,16 @@ class RankTrace {
         fmt::format(
             R"(,"Collective name":"{}","In msg nelems":{},"Out msg nelems":{},"Group size":2,"dtype":"Float","Process Group Name":"0","Process Group Description":"default_pg","Process Group Ranks":"{}")",
             name, elements, elements, ranks));
+  }
+  // A send to, or a receive from, a rank of a process group of four.
+  RankTrace& transfer(const std::string& name, int peer, int begin, int end, int launched = -1) {
+    return kernel(
+        "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)",
+        launched < 0 ? begin - 1 : launched, begin, end, 0,
+        fmt::format(
+            R"(,"Collective name":"{}","In msg nelems":1000,"Out msg nelems":1000,"Group size":4,"dtype":"Float","Process Group Name":"pp","Process Group Description":"mesh_pp","Process Group Ranks":"[0, 1, 2, 3]","{} Rank":{})",
+            name, name == "send" ? "Dst" : "Src", peer),
+        22);
   }
   // Any complete event of the host's thread.
   RankTrace& event(const std::string& fields) {
@@ -89,7 +99,10 @@ class TheInsights : public testing::Test {
     options.job_names = names;
     auto trace = load_traces(paths, options);
     ASSERT_TRUE(trace) << trace.error().message;
-    trace_ = std::move(*trace);
+    use(std::move(*trace));
+  }
+  void use(Trace trace) {
+    trace_ = std::move(trace);
     analysis_ = analyse(trace_);
     insights_ = insights_of(trace_, analysis_);
   }

@@ -19,7 +19,6 @@
 #include "timeline/analysis/compare.h"
 #include "timeline/analysis/insights.h"
 #include "timeline/analysis/page.h"
-#include "timeline/clocks.h"
 #include "timeline/importers/importer.h"
 #include "timeline/load.h"
 #include "timeline/merge.h"
@@ -88,12 +87,8 @@ Result<Trace> load_files(const TimelineOptions& options, bool analysis) {
   if (!options.job_names.empty()) {
     ASSAY_TRY(load.job_names, JobNames::read(options.job_names));
   }
-  load.relate_clocks = !options.clocks.any();
-  ASSAY_TRY(Trace trace, load_traces(options.files, load));
-  if (load.relate_clocks) return trace;
-  ASSAY_TRY(const auto related, relate_clocks(machines_of(trace.tracks), options.clocks, &trace));
-  apply_clocks(trace, related);
-  return trace;
+  load.clocks = options.clocks;
+  return load_traces(options.files, load);
 }
 
 Result<Trace> load(const TimelineOptions& options, bool analysis) {
@@ -239,12 +234,14 @@ std::string printed(const TimelineOptions& options, const Analysed& now) {
   if (options.format == "json") {
     return analysis_json(now.analysis, insights_members(now.insights));
   }
+  const std::string answer =
+      answer_table(now.analysis, now.insights, options.top) + quality_table(now.insights.quality);
   const std::string tables = insights_table(now.insights, options.top);
   if (options.format == "html") {
-    return analysis_html(now.analysis, now.trace, quality_table(now.insights.quality) + tables,
+    return analysis_html(now.analysis, now.trace, answer + tables,
                          insights_members(now.insights, false), now.insights.collectives);
   }
-  return quality_table(now.insights.quality) + analysis_table(now.analysis, options.top) + tables;
+  return answer + analysis_table(now.analysis, options.top) + tables;
 }
 
 // Writes the trace with the analysis as counter tracks, the page and the JSON.
@@ -254,9 +251,11 @@ Status write_analysed(const TimelineOptions& options, Analysed& now) {
   ASSAY_CHECK(write_trace(now.trace, outputs));
   ASSAY_CHECK(write_file(options.out / "analysis.json",
                          analysis_json(now.analysis, insights_members(now.insights))));
-  return write_file(options.out / "analysis.html",
-                    analysis_html(now.analysis, now.trace, insights_table(now.insights),
-                                  insights_members(now.insights, false), now.insights.collectives));
+  return write_file(
+      options.out / "analysis.html",
+      analysis_html(now.analysis, now.trace,
+                    answer_table(now.analysis, now.insights) + insights_table(now.insights),
+                    insights_members(now.insights, false), now.insights.collectives));
 }
 
 Result<int> run_analyze(const TimelineOptions& options) {
@@ -265,10 +264,6 @@ Result<int> run_analyze(const TimelineOptions& options) {
     return usage_error("--fail-on needs --compare");
   }
   int code = exit_code_of(now.trace.files, !options.files.empty());
-  // A page comes alone, unless something is lost.
-  if (options.format != "html" || code != kAllGood) {
-    show(stderr, "{}", describe(now.trace.files, {}));
-  }
   if (!options.baseline.empty()) {
     ASSAY_TRY(const int compared, run_compare(options, now));
     code = std::max(code, compared);
@@ -276,6 +271,10 @@ Result<int> run_analyze(const TimelineOptions& options) {
     return usage_error("--format markdown needs --compare");
   } else {
     show(stdout, "{}", printed(options, now));
+  }
+  // A page comes alone, unless something is lost.
+  if (options.format != "html" || code != kAllGood) {
+    show(stderr, "{}", describe(now.trace.files, {}));
   }
   if (!options.out.empty()) ASSAY_CHECK(write_analysed(options, now));
   return code;

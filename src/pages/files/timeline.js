@@ -35,8 +35,7 @@ function answers() {
   const list = [], all = total('span_ns'), link = (text, href) => (href ? el('a', { href }, text) : text);
   for (const c of A.culprits || []) {
     list.push([mark('fail'), ` ${c.name}: ${c.cause}${c.operation && !c.cause.includes(c.operation) ? ` (${c.operation})` : ''}, `,
-      link(t('{} a step longer than its peers, since step {}', span(c.excess_ns), c.since_step),
-      stepLink(c.since_step))]);
+      link(t('{} a step longer than its peers, {}', span(c.excess_ns), c.when), stepLink(c.since_step))]);
   }
   const lengths = A.steps.map(s => s.length_ns), middle = median(lengths),
     slow = A.steps.filter(s => s.length_ns > SLOW * middle);

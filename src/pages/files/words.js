@@ -65,7 +65,7 @@ export const WORDS = {
   'Result': '结果', 'Models by stage': '模型与阶段', 'blocked': '被阻塞', 'timed_out': '超时', 'Loss': '损失',
   'Loss of the evaluation': '评估损失', 'Accuracy': '精度', 'Samples per second': '每秒样本数', 'Seconds per batch': '每批秒数',
   'Seconds of the reader per batch': '每批读取秒数', 'Memory, MB': '内存（MB）', 'GPU memory by the log, MB': '日志中的显存（MB）',
-  'GPU memory, MB': '显存（MB）', '{} a step longer than its peers, since step {}': '每步比同伴长 {}，始于第 {} 步',
+  'GPU memory, MB': '显存（MB）', '{} a step longer than its peers, {}': '每步比同伴长 {}（{}）',
   '{} of {} steps are more than 20% longer than the median: ': '{} / {} 步比中位数长 20% 以上：', 'step': '步',
   'Others wait {} each for rank {} in collectives ({} of their time).': '其他 rank 在集合通信中各等待 {}，等待对象为 rank {}（占其时间的 {}）。',
   'Show': '查看', 'GPUs wait {} of the time for the data loader.': 'GPU 有 {} 的时间在等待数据读取。',

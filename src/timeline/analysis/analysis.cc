@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 
+#include "base/statistics.h"
 #include "timeline/analysis/devices.h"
 #include "timeline/analysis/idle.h"
 #include "timeline/analysis/pipelines.h"
@@ -26,7 +28,9 @@ StageJobs jobs_within(const Device& device, const Interval& window) {
 // Uses the first step in which every device with jobs has a job.
 Pipelines pipelines_of(const Trace& trace, const std::vector<Device>& devices,
                        const Windows& windows, const std::vector<Step>& steps) {
-  const auto groups = pipeline_groups(trace.sources);
+  // On clocks that nothing relates, micro batches must be seen to pass through the stages.
+  std::vector<std::vector<std::int32_t>> groups;
+  if (!trace.clocks_assumed) groups = pipeline_groups(trace.sources);
   std::vector<StageDevice> stages;
   for (const Step& step : steps) {
     stages.clear();
@@ -38,7 +42,7 @@ Pipelines pipelines_of(const Trace& trace, const std::vector<Device>& devices,
     if (complete) break;
   }
   Pipelines pipelines = find_pipelines(stages, groups, trace.sources.empty());
-  if (!pipelines.reason.empty() && !trace.one_clock) {
+  if (!pipelines.reason.empty() && (!trace.one_clock || trace.clocks_assumed)) {
     pipelines.reason += "; the clocks of the machines are not related";
   }
   return pipelines;
@@ -132,22 +136,62 @@ std::vector<std::size_t> launch_bound_steps(const Analysis& analysis) {
   return steps;
 }
 
+// The index of the highest value, if it exceeds the median of the others by a fiftieth of the time.
+std::optional<std::size_t> standing_out(std::vector<Nanos> values, Nanos time) {
+  if (values.size() < 2) return std::nullopt;
+  const auto highest = std::ranges::max_element(values);
+  const auto index = static_cast<std::size_t>(highest - values.begin());
+  const Nanos most = *highest;
+  values.erase(highest);
+  return 50 * (most - upper_median(std::move(values))) > time ? std::optional(index) : std::nullopt;
+}
+
 void rank(Analysis& analysis) {
-  std::map<std::string, std::pair<Nanos, int>> machines;
-  for (std::size_t i = 0; i < analysis.devices.size(); ++i) {
-    const DeviceReport& device = analysis.devices[i];
-    if (device.total.compute > analysis.devices[analysis.critical_stage].total.compute) {
-      analysis.critical_stage = i;
-    }
+  std::map<std::string, std::pair<Nanos, Nanos>> machines;
+  std::vector<Nanos> devices;
+  Nanos longest = 0;
+  for (const DeviceReport& device : analysis.devices) {
+    devices.push_back(device.total.compute);
+    longest = std::max(longest, device.total.span);
     auto& [sum, count] = machines[device.machine];
     sum += device.total.compute;
     ++count;
   }
-  if (machines.size() < 2) return;
-  const auto slowest = std::ranges::max_element(machines, [](auto& a, auto& b) {
-    return a.second.first / a.second.second < b.second.first / b.second.second;
-  });
-  analysis.slowest_machine = slowest->first;
+  analysis.critical_stage = standing_out(std::move(devices), longest);
+  std::vector<Nanos> means;
+  for (const auto& [name, machine] : machines) means.push_back(machine.first / machine.second);
+  const auto slowest = standing_out(std::move(means), longest);
+  if (slowest) {
+    analysis.slowest_machine =
+        std::next(machines.begin(), static_cast<std::ptrdiff_t>(*slowest))->first;
+  }
+}
+
+// How long nothing ran around the begin of each next step, where that is longer than usual. A step
+// that no launch ends lasts until its own mark, so the pause is added.
+void add_pauses(const std::vector<Device>& devices, const Trace& trace, Analysis& analysis) {
+  analysis.pauses.assign(analysis.steps.size(), 0);
+  if (!trace.one_clock || trace.clocks_assumed || analysis.steps.size() < 2) return;
+  const bool launched = std::ranges::any_of(devices, &Device::launched);
+  for (std::size_t i = 0; i + 1 < analysis.steps.size(); ++i) {
+    if (analysis.steps[i + 1].number != analysis.steps[i].number + 1) continue;
+    const Nanos boundary = analysis.windows[i + 1].begin;
+    Nanos last = std::numeric_limits<Nanos>::min();
+    Nanos first = std::numeric_limits<Nanos>::max();
+    for (const Device& device : devices) {
+      const auto behind = std::ranges::lower_bound(device.any, boundary, {}, &Interval::begin);
+      if (behind != device.any.begin()) last = std::max(last, std::prev(behind)->end);
+      if (behind != device.any.end()) first = std::min(first, behind->begin);
+    }
+    if (first > last && last > std::numeric_limits<Nanos>::min()) analysis.pauses[i] = first - last;
+    if (!launched) {
+      analysis.lengths[i] += std::max<Nanos>(0, boundary - analysis.windows[i].end);
+    }
+  }
+  std::vector<Nanos> between(analysis.pauses.begin(), std::prev(analysis.pauses.end()));
+  const Nanos usual = lower_median(std::move(between));
+  const Nanos step = lower_median(analysis.lengths);
+  for (Nanos& pause : analysis.pauses) pause = 10 * (pause - usual) > step ? pause - usual : 0;
 }
 
 std::vector<Step> steps_of(const Trace& trace) {
@@ -201,6 +245,7 @@ Analysis analyse(const Trace& trace, bool waits) {
     analysis.windows.push_back(windows.of_all(devices, step));
     analysis.lengths.push_back(windows.length(devices, step));
   }
+  add_pauses(devices, trace, analysis);
   // Only stages of a pipeline depend on each other's jobs.
   if (std::ranges::any_of(analysis.schedules, [](const Schedule& schedule) {
         return schedule.kind != ScheduleKind::none;

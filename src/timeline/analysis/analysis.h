@@ -4,6 +4,7 @@
 // time.
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -70,12 +71,13 @@ struct Analysis {
   std::vector<Step> steps;
   std::vector<Interval> windows;  // by step: when the GPUs worked on it
   std::vector<Nanos> lengths;     // by step: until the next one begins
+  std::vector<Nanos> pauses;      // by step: behind it nothing runs for longer than usual; else 0
   std::vector<DeviceReport> devices;
   std::vector<Schedule> schedules;  // by step; ScheduleKind::none without a pipeline
   std::vector<std::vector<std::size_t>>
-      pipelines;                          // indices into devices, in the order of the stages
-  std::size_t critical_stage = 0;         // index of the device that computes longest
-  std::string slowest_machine;            // with the longest mean compute time; empty: one machine
+      pipelines;                              // indices into devices, in the order of the stages
+  std::optional<std::size_t> critical_stage;  // the device that computes longest, if one stands out
+  std::string slowest_machine;  // with the longest mean compute time; empty: none stands out
   std::vector<std::size_t> launch_bound;  // indices of steps: the host's launches limit them
   std::vector<std::string> notes;
 };

@@ -246,9 +246,9 @@ std::string distribution(const Analysis& analysis, std::size_t top) {
 }  // namespace
 
 std::string analysis_table(const Analysis& analysis, std::size_t top) {
-  std::string text =
-      fmt::format("{} steps of {:.3f} ms on average, {} devices\n", analysis.steps.size(),
-                  mean_step(analysis), analysis.devices.size());
+  std::string text = fmt::format("{} steps of {:.3f} ms on average (median {:.3f}), {} devices\n",
+                                 analysis.steps.size(), mean_step(analysis),
+                                 millis(lower_median(analysis.lengths)), analysis.devices.size());
   text += fmt::format("{:<22}{:>9}{:>9}{:>9}{:>9}{:>9} |{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}\n",
                       "device (% of time)", "compute", "comm", "hidden", "memory", "idle", "fill",
                       "drain", "depend", "host", "queue", "device");
@@ -262,8 +262,8 @@ std::string analysis_table(const Analysis& analysis, std::size_t top) {
   text += outside_lines(analysis);
   text += host_lines(analysis);
   text += schedule_line(analysis);
-  if (analysis.devices.size() > 1) {
-    const DeviceReport& critical = analysis.devices[analysis.critical_stage];
+  if (analysis.critical_stage) {
+    const DeviceReport& critical = analysis.devices[*analysis.critical_stage];
     text += fmt::format("critical stage: {} (computes {:.3f} ms a step)\n", critical.label,
                         millis(critical.total.compute) /
                             static_cast<double>(std::max<std::size_t>(1, analysis.steps.size())));
@@ -285,6 +285,7 @@ std::string analysis_json(const Analysis& analysis, const std::string& members) 
                              {"begin_ns", step.begin},
                              {"end_ns", step.end},
                              {"length_ns", analysis.lengths[i]},
+                             {"pause_ns", analysis.pauses[i]},
                              {"launch_bound", std::ranges::find(analysis.launch_bound, i) !=
                                                   analysis.launch_bound.end()},
                              {"schedule", name(schedule.kind)},
@@ -314,8 +315,8 @@ std::string analysis_json(const Analysis& analysis, const std::string& members) 
     for (const std::size_t device : pipeline) labels.push_back(analysis.devices[device].label);
     json["pipelines"].push_back(labels);
   }
-  if (analysis.devices.size() > 1) {
-    json["critical_stage"] = analysis.devices[analysis.critical_stage].label;
+  if (analysis.critical_stage) {
+    json["critical_stage"] = analysis.devices[*analysis.critical_stage].label;
   }
   if (!analysis.slowest_machine.empty()) json["slowest_machine"] = analysis.slowest_machine;
   json["notes"] = analysis.notes;

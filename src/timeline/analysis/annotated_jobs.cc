@@ -44,7 +44,7 @@ class JobFinder {
     gather();
     std::vector<Slice> jobs;
     for (const auto& [key, span] : spans_) {
-      const auto& [range, device] = key;
+      const auto& [device, range] = key;
       for (const JobName& name : range->jobs) {
         Slice job;
         job.begin = span.begin;
@@ -111,7 +111,7 @@ class JobFinder {
       const Range* const range = track.gpu && launch != nullptr ? range_of(*launch) : nullptr;
       if (range == nullptr) continue;
       examples_.try_emplace({track.source, track.device}, slice.track);
-      widen(spans_[{range, {track.source, track.device}}], slice);
+      widen(spans_[{{track.source, track.device}, range}], slice);
     }
   }
 
@@ -148,8 +148,8 @@ class JobFinder {
   std::map<std::uint32_t, std::vector<Nanos>> steps_;                      // begins
   std::map<std::uint32_t, std::set<std::int32_t>> stages_;
   std::set<std::uint32_t> split_;  // sources with separate jobs for the gradients of weights
-  std::map<std::pair<const Range*, Device>, Span> spans_;
-  std::map<Device, std::uint32_t> examples_;  // some track of the device
+  std::map<std::pair<Device, const Range*>, Span> spans_;  // tracks come in the order of devices
+  std::map<Device, std::uint32_t> examples_;               // some track of the device
   std::map<Device, std::uint32_t> tracks_;
 };
 

@@ -106,6 +106,12 @@ KernelName read_kernel_name(std::string_view kernel) {
   return result;
 }
 
+// All-reduces of vLLM, SGLang, PyTorch's symmetric memory and TensorRT-LLM, which are not NCCL's.
+bool reduces_over_all(std::string_view kernel) {
+  return has(kernel, "cross_device_reduce") || has(kernel, "one_shot_all_reduce") ||
+         has(kernel, "two_shot_all_reduce");
+}
+
 bool is_one_way(std::string_view name) { return name == "send" || name == "recv"; }
 
 // Matches the kernels of several ranks to one call: by group and position.
@@ -161,9 +167,12 @@ class Finder {
     call.algorithm = kernel.algorithm;
     if (of_detail != kNoIndex) {
       describe(trace_.collectives[of_detail], kernel, call, key);
+      if (is_one_way(call.name)) pair_up(trace_.collectives[of_detail], track.rank, call, key);
     } else if (!kernel.operation.empty()) {
       call.name = kernel.operation;
       key.group = "?" + call.name;
+    } else if (const auto name = trace_.strings.text(slice.name); reduces_over_all(name)) {
+      describe_custom(name, track, call, key);
     } else {
       return;  // the library does not order its collectives
     }
@@ -177,9 +186,7 @@ class Finder {
     CollectivePart part{
         .rank = track.rank, .slice = index, .begin = slice.begin, .end = slice.end, .waiting = 0};
     const auto [entry, is_new] = calls_.try_emplace(key, call);
-    const bool pair = is_one_way(entry->second.name) && is_one_way(call.name);
-    if (!is_new &&
-        ((entry->second.name != call.name && !pair) || entry->second.bytes != call.bytes)) {
+    if (!is_new && (entry->second.name != call.name || entry->second.bytes != call.bytes)) {
       ++mismatched_;
     }
     entry->second.parts.push_back(part);
@@ -196,6 +203,45 @@ class Finder {
     call.bytes = bytes_of(collective, call);
     key.group = text(collective.group);
     key.ranks = text(collective.ranks);
+  }
+
+  // vLLM's all-reduce names the number of its ranks, which follow each other on a host:
+  // "cross_device_reduce_1stage<__nv_bfloat16, 2>(…". Others are of all ranks of a host.
+  static void describe_custom(std::string_view kernel, const Track& track, CollectiveCall& call,
+                              Key& key) {
+    call.name = "allreduce";
+    call.group = "custom";
+    const std::string_view head = kernel.substr(0, kernel.find('('));
+    const std::size_t comma = head.rfind(", ");
+    const auto sizes = comma < head.size() ? numbers_in(head.substr(comma)) : numbers_in("");
+    key.group = fmt::format("?custom {}", track.machine);
+    if (sizes.empty() || sizes.front() < 2 || track.rank == kNone) return;
+    call.group_size = sizes.front();
+    key.group += fmt::format(" {}", track.rank / call.group_size);
+  }
+
+  // A send meets the receive between the same ranks. Without a known peer, it meets none.
+  void pair_up(const Collective& collective, std::int32_t own, CollectiveCall& call, Key& key) {
+    const std::vector<std::int32_t>& members = members_of(key);
+    const std::string_view name = trace_.strings.text(collective.name);
+    std::int32_t peer = collective.peer;
+    // PyTorch's ranges are named "nccl:send 0->1" and "nccl:recv 1<-0".
+    if (const std::size_t arrow = name.find_first_of("<>"); peer == kNone && arrow < name.size()) {
+      const auto numbers = numbers_in(name.substr(arrow + 1 + (name[arrow] == '<' ? 1 : 0)));
+      if (!numbers.empty()) peer = numbers.front();
+    }
+    const bool sends = call.name == "send";
+    call.name = "sendrecv";
+    if (peer == kNone && members.size() == 2) {
+      peer = members[members[0] == own ? 1 : 0];
+    } else if (peer >= 0 && static_cast<std::size_t>(peer) < members.size() &&
+               members[static_cast<std::size_t>(peer)] != own) {
+      peer = members[static_cast<std::size_t>(peer)];  // PyTorch's is a rank of the group
+    }
+    if (own == kNone || (peer == kNone && call.group_size == 2)) return;
+    if (peer != kNone) call.group_size = 2;
+    key.ranks = peer == kNone ? fmt::format("[{}]", own)
+                              : fmt::format("[{}, {}]", sends ? own : peer, sends ? peer : own);
   }
 
   // The larger of input and output; kNone if unknown.

@@ -99,6 +99,11 @@ Figures time_shares(const ComparedRun& run) {
   add("compute", sum.compute);
   add("communication, exposed", sum.exposed_communication());
   add("communication, hidden", sum.hidden_communication);
+  Nanos waiting = 0;
+  for (const CollectiveCall& call : run.insights.collectives.calls) {
+    for (const CollectivePart& part : call.parts) waiting += part.waiting;
+  }
+  add("communication: waiting for other ranks", waiting);
   add("memory operations", sum.memory);
   add("idle", sum.idle);
   for (std::size_t i = 0; i < kIdleCauses; ++i) {
@@ -204,6 +209,35 @@ void add_section(Comparison& comparison, std::string title, std::string unit, co
   if (!section.rows.empty()) comparison.sections.push_back(std::move(section));
 }
 
+// Culprits of one run that the other does not have, then whether transfers changed.
+std::vector<std::string> changes_of(const ComparedRun& before, const ComparedRun& after) {
+  std::vector<std::string> lines;
+  const auto list = [&](const char* what, const ComparedRun& run, const ComparedRun& other) {
+    for (const Culprit& one : run.insights.culprits) {
+      const bool both = std::ranges::any_of(other.insights.culprits, [&](const Culprit& theirs) {
+        return theirs.name == one.name && theirs.part == one.part;
+      });
+      if (!both) lines.push_back(std::string(what) + culprit_line(one));
+    }
+  };
+  list("new: ", after, before);
+  list("gone: ", before, after);
+  double then = 0;
+  double now = 0;
+  const Figures earlier = collective_times(before, false);
+  for (const auto& [name, time] : collective_times(after, false)) {
+    const auto same = earlier.find(name);
+    if (same == earlier.end()) continue;
+    then += same->second;
+    now += time;
+  }
+  constexpr double kAlike = 0.02;
+  if (!lines.empty() && then > 0 && std::abs(now - then) < kAlike * then) {
+    lines.emplace_back("transfers take as long as before");
+  }
+  return lines;
+}
+
 std::string figure_text(const std::optional<double>& value) {
   return value ? fmt::format("{:.3f}", *value) : "-";
 }
@@ -217,6 +251,7 @@ std::string change_text(const StepChange& step) {
 
 std::string as_table(const Comparison& comparison) {
   std::string text = change_text(comparison.step) + '\n';
+  for (const std::string& line : comparison.changes) text += line + '\n';
   text += "before: " + comparison.before_schedule + "after:  " + comparison.after_schedule;
   for (const ComparedSection& section : comparison.sections) {
     text += fmt::format("\n{:<62}{:>12}    {:>12}{:>12}\n",
@@ -238,6 +273,7 @@ std::string as_table(const Comparison& comparison) {
 
 std::string as_markdown(const Comparison& comparison) {
   std::string text = "**" + change_text(comparison.step) + "**\n";
+  for (const std::string& line : comparison.changes) text += "- " + line + '\n';
   for (const ComparedSection& section : comparison.sections) {
     text += fmt::format("\n| {} ({}) | before | after |\n|---|---:|---:|\n", section.title,
                         section.unit);
@@ -264,6 +300,7 @@ std::string as_json(const Comparison& comparison) {
                       {"low_percent", known(step.low)},
                       {"high_percent", known(step.high)},
                       {"verdict", step.verdict()}}},
+                    {"changes", comparison.changes},
                     {"sections", ordered_json::array()}};
   for (const ComparedSection& section : comparison.sections) {
     ordered_json rows = ordered_json::array();
@@ -292,6 +329,7 @@ bool Comparison::slower(double percent) const {
 Comparison compare(const ComparedRun& before, const ComparedRun& after) {
   Comparison comparison;
   comparison.step = step_change(before.analysis, after.analysis);
+  comparison.changes = changes_of(before, after);
   comparison.before_schedule = schedule_line(before.analysis);
   comparison.after_schedule = schedule_line(after.analysis);
   const auto add = [&](std::string title, std::string unit, auto figures) {

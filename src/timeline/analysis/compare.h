@@ -34,6 +34,7 @@ struct StepChange {
 
 struct Comparison {
   StepChange step;
+  std::vector<std::string> changes;  // new culprits, and those that are gone; one line each
   std::string before_schedule, after_schedule;
   std::vector<ComparedSection> sections;
 

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "timeline/analysis/stage_links.h"
 #include "timeline/cpu_work.h"
 #include "timeline/intervals.h"
 
@@ -20,10 +21,10 @@ namespace {
 constexpr std::uint32_t kNobody = kNoIndex;
 
 // Charges for gaps, numbered after all names.
-enum class Idle : std::uint8_t { host, device, unknown, loader };
-constexpr std::array<std::string_view, 4> kIdleNames{"(host: launched late)", "(device: held back)",
-                                                     "(host: nothing was queued)",
-                                                     "(host: data loader)"};
+enum class Idle : std::uint8_t { host, device, unknown, loader, stage };
+constexpr std::array<std::string_view, 5> kIdleNames{
+    "(host: launched late)", "(device: held back)", "(host: nothing was queued)",
+    "(host: data loader)", "(handover to the next stage)"};
 
 // The work of a device, ordered by end.
 struct Worker {
@@ -34,8 +35,11 @@ struct Worker {
 
 class Walker {
  public:
-  Walker(const Trace& trace, const CollectiveReport& collectives)
-      : trace_(trace), worker_of_(trace.slices.size(), kNobody), place_(trace.slices.size(), 0) {
+  Walker(const Trace& trace, const Analysis& analysis, const CollectiveReport& collectives)
+      : trace_(trace),
+        worker_of_(trace.slices.size(), kNobody),
+        place_(trace.slices.size(), 0),
+        stage_links_(stage_links(trace, analysis)) {
     std::map<std::tuple<std::int32_t, std::string, std::int64_t, std::int32_t>, std::uint32_t>
         known;
     for (std::uint32_t i = 0; i < trace.slices.size(); ++i) {
@@ -157,6 +161,11 @@ class Walker {
     const std::uint32_t previous = before(workers_[worker], slice.begin, place_[at]);
     const Nanos free_since =
         previous == kNobody ? window.begin : std::max(trace_.slices[previous].end, window.begin);
+    const auto link = stage_links_.find(at);
+    if (link != stage_links_.end() && trace_.slices[link->second].end > free_since) {
+      charge(Idle::stage, worker, slice.begin - trace_.slices[link->second].end, path);
+      return link->second;
+    }
     if (const Launch* launch = trace_.launch_of(slice)) {
       const Nanos launched = std::clamp(launch->end, free_since, slice.begin);
       charge_host(Idle::host, worker, {free_since, launched}, path);
@@ -172,6 +181,7 @@ class Walker {
   std::vector<std::uint32_t> worker_of_;  // by slice
   std::vector<std::uint32_t> place_;      // by slice: index in its worker's by_end
   std::map<std::uint32_t, std::uint32_t> waits_for_;
+  std::unordered_map<std::uint32_t, std::uint32_t> stage_links_;
   std::map<std::uint32_t, Intervals> loading_;  // by source
   // Of the current step, by name id; Idle follows after all names.
   std::unordered_map<std::size_t, Nanos> charges_;
@@ -193,7 +203,7 @@ std::vector<CriticalPath> critical_paths(const Trace& trace, const Analysis& ana
   std::vector<CriticalPath> paths;
   // Times of unrelated clocks make no path.
   if (analysis.devices.empty() || (trace.sources.size() > 1 && !trace.one_clock)) return paths;
-  Walker walker(trace, collectives);
+  Walker walker(trace, analysis, collectives);
   for (std::size_t i = 0; i < analysis.steps.size(); ++i) {
     const Interval window = analysis.windows[i];
     if (window.end <= window.begin) continue;

@@ -1,15 +1,17 @@
 #include "timeline/analysis/culprits.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <functional>
 #include <map>
 #include <numeric>
-#include <unordered_map>
 
 #include "base/statistics.h"
+#include "timeline/analysis/kernel_comparison.h"
 #include "timeline/analysis/report_text.h"
 #include "timeline/cpu_work.h"
 
@@ -18,139 +20,139 @@ namespace {
 
 using Series = std::vector<Nanos>;  // by step
 using TimePart = Nanos (*)(const TimeShare&);
-constexpr const char* kLate = "late launches";
 
 Nanos host_time(const TimeShare& share) {
   return share.idle_by[static_cast<std::size_t>(IdleCause::host)] - share.loading;
 }
 
-// Last steps of a run, in which what is wrong is still wrong.
-std::size_t late_steps(std::size_t steps) {
-  return std::min(steps, std::max<std::size_t>(3, steps / 3));
-}
-
+// Steps in which one of the peers takes longer than the others.
 struct Excess {
-  Nanos size = 0;  // median over the last steps
-  std::size_t since = 0;
+  Nanos size = 0;  // mean over the steps
+  std::vector<std::size_t> steps;
+  bool lasting = false;  // a third of all steps or more, end to end
 };
 
-// How much longer than the median one takes, step by step.
-Excess excess_of(const Series& own, const Series& medians) {
-  Series excess;
-  for (std::size_t step = 0; step < own.size(); ++step) excess.push_back(own[step] - medians[step]);
-  Excess result;
-  const auto tail = static_cast<std::ptrdiff_t>(late_steps(excess.size()));
-  result.size = lower_median(Series(excess.end() - tail, excess.end()));
-  // The first step from which on three of four steps are as late.
-  result.since = excess.size() - static_cast<std::size_t>(tail);
-  std::size_t late = 0;
-  for (std::size_t step = excess.size(); step-- > 0;) {
-    if (2 * excess[step] <= result.size) continue;
-    ++late;
-    if (4 * late >= 3 * (excess.size() - step)) result.since = step;
-  }
-  return result;
+Excess excess_in(const Series& excess, std::vector<std::size_t> steps, bool lasting) {
+  Nanos sum = 0;
+  for (const std::size_t step : steps) sum += excess[step];
+  return {sum / static_cast<Nanos>(steps.size()), std::move(steps), lasting};
 }
 
-// Finds those of the peers that stand out: by a thirtieth of a step, and by far more than the
-// others differ among themselves.
-std::map<std::size_t, Excess> outliers(const std::vector<const Series*>& peers, Nanos step) {
-  Series medians;
-  for (std::size_t i = 0; i < peers.front()->size(); ++i) {
-    Series all;
-    for (const Series* peer : peers) all.push_back((*peer)[i]);
-    medians.push_back(lower_median(std::move(all)));
+// Splits the steps with more than `least` into runs of three and more, in which three of four steps
+// are such, and the rest, which must exceed `most`.
+std::vector<Excess> spells_of(const Series& excess, Nanos least, Nanos most) {
+  std::vector<Excess> found;
+  std::vector<std::size_t> single;
+  const std::size_t count = excess.size();
+  for (std::size_t begin = 0; begin < count;) {
+    if (excess[begin] <= least) {
+      ++begin;
+      continue;
+    }
+    std::vector<std::size_t> run;
+    for (std::size_t step = begin; step < count; ++step) {
+      if (excess[step] <= least) continue;
+      if (4 * (run.size() + 1) < 3 * (step - begin + 1)) break;
+      run.push_back(step);
+    }
+    if (run.size() >= std::min<std::size_t>(3, count)) {
+      begin = run.back() + 1;
+      found.push_back(excess_in(excess, std::move(run), true));
+    } else {
+      if (excess[begin] > most) single.push_back(begin);
+      ++begin;
+    }
   }
-  std::vector<Excess> all;
-  Series sorted;
-  for (const Series* own : peers) {
-    all.push_back(excess_of(*own, medians));
-    sorted.push_back(std::abs(all.back().size));
+  if (!single.empty()) found.push_back(excess_in(excess, std::move(single), false));
+  return found;
+}
+
+// Finds those of the peers that stand out: by a thirtieth of a step (a tenth in single steps), and
+// by far more than the others differ among themselves. A single peer is compared with its own
+// median.
+std::vector<std::pair<std::size_t, Excess>> outliers(const std::vector<Series>& peers, Nanos step) {
+  constexpr Nanos kSpreads = 6;
+  const bool itself = peers.size() == 1;
+  std::vector<Series> all = peers;
+  for (std::size_t step_at = 0; !peers.empty() && step_at < peers[0].size(); ++step_at) {
+    Series here;
+    for (const Series& peer : peers) here.push_back(peer[step_at]);
+    const Nanos usual = lower_median(itself ? peers[0] : std::move(here));
+    for (Series& excess : all) excess[step_at] -= usual;
   }
-  std::ranges::sort(sorted);
-  std::map<std::size_t, Excess> found;
-  for (std::size_t i = 0; i < all.size() && all.size() > 1; ++i) {
-    // The lower median of the others: without this one, which has its place in the order.
-    const auto own = std::ranges::lower_bound(sorted, std::abs(all[i].size)) - sorted.begin();
-    const auto middle = static_cast<std::ptrdiff_t>((all.size() - 2) / 2);
-    constexpr Nanos kSpreads = 6;
-    const Nanos spread =
-        kSpreads * sorted[static_cast<std::size_t>(middle >= own ? middle + 1 : middle)];
-    if (30 * all[i].size > step && all[i].size > spread) found[i] = all[i];
+  std::vector<std::pair<std::size_t, Excess>> found;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    Series others;
+    for (std::size_t other = 0; other < all.size(); ++other) {
+      if (other == i && !itself) continue;
+      for (const Nanos one : all[other]) others.push_back(std::abs(one));
+    }
+    const Nanos spread = kSpreads * lower_median(std::move(others));
+    const Nanos most = std::max(step / 10, spread);
+    for (Excess& one : spells_of(all[i], itself ? most : std::max(step / 30, spread), most)) {
+      found.emplace_back(i, std::move(one));
+    }
   }
   return found;
 }
 
-// How many times longer a rank's compute kernels take than the same ones on the median rank.
-struct Slowness {
-  double factor = 1;
-  StringId worst = 0;  // the kernel with the largest excess
-  Nanos excess = 0;    // of its calls together
-};
-
-std::map<std::int32_t, Slowness> kernel_factors(const Trace& trace) {
-  struct Sum {
-    Nanos time = 0;
-    Nanos count = 0;
-  };
-  std::unordered_map<StringId, std::map<std::int32_t, Sum>> kernels;
-  for (const Slice& slice : trace.slices) {
-    const Track& track = trace.tracks[slice.track];
-    if (!track.gpu || track.jobs || slice.kind != Kind::compute || track.rank == kNone) continue;
-    Sum& sum = kernels[slice.name][track.rank];
-    sum.time += slice.end - slice.begin;
-    ++sum.count;
-  }
-  std::map<std::int32_t, std::pair<double, double>> weighted;
-  std::map<std::int32_t, Slowness> slow;
-  for (const auto& [name, ranks] : kernels) {
-    Series means;
-    for (const auto& [rank, sum] : ranks) means.push_back(sum.time / sum.count);
-    const Nanos median = lower_median(means);
-    if (median <= 0 || ranks.size() < 2) continue;
-    for (const auto& [rank, sum] : ranks) {
-      const auto expected = static_cast<double>(median * sum.count);
-      weighted[rank].first += static_cast<double>(sum.time);
-      weighted[rank].second += expected;
-      const Nanos excess = sum.time - median * sum.count;
-      Slowness& own = slow[rank];
-      if (excess <= own.excess) continue;
-      own.worst = name;
-      own.excess = excess;
-    }
-  }
-  for (const auto& [rank, sums] : weighted) slow[rank].factor = sums.first / sums.second;
-  return slow;
+// "1, 2, 3", or of many the first ones.
+template <typename T>
+std::string listed(const std::vector<T>& numbers) {
+  constexpr std::size_t kMost = 8;
+  const std::vector<T> first(
+      numbers.begin(),
+      numbers.begin() + static_cast<std::ptrdiff_t>(std::min(numbers.size(), kMost)));
+  return fmt::format("{}{}", fmt::join(first, ", "),
+                     numbers.size() > kMost ? fmt::format(", … ({} in all)", numbers.size()) : "");
 }
+
+struct Metric {
+  TimePart time;
+  Culprit::Part part;
+  const char* cause;
+};
 
 class CulpritFinder {
  public:
   CulpritFinder(const Trace& trace, const Analysis& analysis, const CollectiveReport& collectives)
-      : trace_(trace), analysis_(analysis), collectives_(collectives) {
-    Nanos sum = 0;
-    for (const Nanos length : analysis.lengths) sum += length;
-    if (!analysis.lengths.empty()) step_ = sum / static_cast<Nanos>(analysis.lengths.size());
-  }
+      : trace_(trace),
+        analysis_(analysis),
+        collectives_(collectives),
+        comparer_(trace, analysis),
+        step_(lower_median(analysis.lengths)) {}
 
   std::vector<Culprit> find() {
     if (step_ <= 0) return {};
-    if (analysis_.devices.size() > 1) {
-      factors_ = kernel_factors(trace_);
-      for (const auto& [metric, cause] :
-           {std::pair<TimePart, const char*>{[](const TimeShare& share) { return share.loading; },
-                                             "data loader"},
-            {[](const TimeShare& share) { return share.compute; }, "compute"},
-            {host_time, kLate}}) {
-        for (const auto& peers : peer_groups()) find_among(peers, metric, cause);
+    using Part = Culprit::Part;
+    const std::array<Metric, 4> metrics{
+        {{[](const TimeShare& share) { return share.loading; }, Part::host, "data loader"},
+         {[](const TimeShare& share) { return share.compute; }, Part::compute, ""},
+         {[](const TimeShare& share) { return share.memory; }, Part::copies, ""},
+         {host_time, Part::host,
+          is_cpu(label()) ? "more time outside operators" : "host: late launches"}}};
+    std::vector<std::size_t> all(analysis_.devices.size());
+    std::iota(all.begin(), all.end(), 0U);
+    for (const Metric& metric : metrics) {
+      // Hosts have the same to do on all stages.
+      const bool host = metric.part == Part::host;
+      for (const auto& peers :
+           host ? std::vector<std::vector<std::size_t>>(1, all) : peer_groups()) {
+        find_among(peers, metric);
       }
-      find_stages();
     }
+    find_stages();
     find_links();
-    std::ranges::stable_sort(culprits_, std::greater{}, &Culprit::excess);
+    for (Culprit& one : culprits_) explain(one);
+    find_steps();
     return std::move(culprits_);
   }
 
  private:
+  std::string label() const {
+    return analysis_.devices.empty() ? std::string() : analysis_.devices.front().label;
+  }
+
   // The devices of each pipeline stage, or all devices.
   std::vector<std::vector<std::size_t>> peer_groups() const {
     std::map<std::size_t, std::vector<std::size_t>> stages;
@@ -169,85 +171,170 @@ class CulpritFinder {
     return groups;
   }
 
-  Series series_of(const DeviceReport& device, TimePart metric) const {
-    Series series;
-    for (const TimeShare& share : device.steps) series.push_back(metric(share));
-    return series;
-  }
-
-  // Sets the cause, and for a slow GPU the operation.
-  void explain(std::int32_t rank, const std::string& cause, Culprit& culprit) const {
-    constexpr double kSlow = 1.02;
-    culprit.cause = cause;
-    if (cause == kLate && is_cpu(analysis_.devices.front().label)) {
-      culprit.cause = "more time outside operators";
+  Culprit made(std::string kind, std::string name, Culprit::Part part, const Excess& excess,
+               std::vector<std::size_t> devices) const {
+    Culprit one{.kind = std::move(kind), .name = std::move(name), .cause = {}, .ranks = {}};
+    one.part = part;
+    one.since = number(excess.steps.front());
+    one.excess = excess.size;
+    one.steps = excess.steps;
+    one.when = when(excess);
+    one.devices = std::move(devices);
+    for (const std::size_t device : one.devices) {
+      one.ranks.push_back(analysis_.devices[device].rank);
     }
-    const auto found = factors_.find(rank);
-    if (cause != "compute" || found == factors_.end()) return;
-    const Slowness& slow = found->second;
-    culprit.cause = "more work than its peers";
-    if (slow.factor <= kSlow) return;
-    culprit.operation = trace_.strings.text(slow.worst);
-    culprit.cause = fmt::format(
-        "slow GPU: the same kernels take {:.2f} times as long, most of it in {} ({:+.3f} ms a "
-        "step)",
-        slow.factor, short_name(culprit.operation),
-        millis(slow.excess) / static_cast<double>(analysis_.steps.size()));
+    return one;
   }
 
-  void find_among(const std::vector<std::size_t>& devices, TimePart metric, const char* cause) {
-    std::vector<Series> series;
-    std::vector<const Series*> peers;
-    series.reserve(devices.size());
-    peers.reserve(devices.size());
+  std::int64_t number(std::size_t step) const { return analysis_.steps[step].number; }
+  std::string when(const Excess& excess) const {
+    const auto& steps = excess.steps;
+    if (excess.lasting) {
+      const bool still = steps.back() + 1 == analysis_.steps.size();
+      return still ? fmt::format("since step {}", number(steps.front()))
+                   : fmt::format("steps {} to {}", number(steps.front()), number(steps.back()));
+    }
+    if (steps.size() == 1) {
+      return fmt::format("step {}{}", number(steps[0]), steps[0] == 0 ? ", the first" : "");
+    }
+    const std::size_t apart = steps[1] - steps[0];
+    const auto other = std::ranges::adjacent_find(
+        steps, [&](std::size_t a, std::size_t b) { return b - a != apart; });
+    if (steps.size() > 2 && other == steps.end()) {
+      return fmt::format("every {} steps from step {}", apart, number(steps[0]));
+    }
+    std::vector<std::int64_t> numbers;
+    for (const std::size_t step : steps) numbers.push_back(number(step));
+    return "steps " + listed(numbers);
+  }
+
+  std::string name_of(const std::vector<std::size_t>& devices) const {
+    std::vector<std::int32_t> ranks;
+    std::vector<std::string> labels;
     for (const std::size_t device : devices) {
-      series.push_back(series_of(analysis_.devices[device], metric));
+      ranks.push_back(analysis_.devices[device].rank);
+      labels.push_back(analysis_.devices[device].label);
     }
-    for (const Series& one : series) peers.push_back(&one);
-    const auto found = outliers(peers, step_);
-    std::map<std::string, std::vector<std::size_t>> hosts;  // found, by host
-    for (const auto& [peer, excess] : found) {
-      hosts[analysis_.devices[devices[peer]].machine].push_back(peer);
+    if (std::ranges::find(ranks, kNone) != ranks.end()) return listed(labels);
+    return (ranks.size() == 1 ? "rank " : "ranks ") + listed(ranks);
+  }
+
+  static const char* others(const Culprit& culprit) {
+    return culprit.itself ? "in its other steps" : "its peers";
+  }
+  void explain(Culprit& culprit) const {
+    using Part = Culprit::Part;
+    if (culprit.part == Part::host) {
+      const bool transient = 3 * culprit.steps.size() <= analysis_.steps.size();
+      const std::string did = transient && culprit.cause != "data loader"
+                                  ? comparer_.host_in_gap(culprit.devices[0], culprit.steps[0])
+                                  : "";
+      if (!did.empty()) culprit.cause += ", the host was in " + short_name(did);
+      return;
     }
-    for (const auto& [host, slow] : hosts) {
-      const auto on_host = std::ranges::count_if(
-          devices, [&](std::size_t device) { return analysis_.devices[device].machine == host; });
-      const bool whole = !host.empty() && slow.size() > 1 &&
-                         static_cast<std::size_t>(on_host) == slow.size() &&
-                         slow.size() < devices.size();
-      Culprit together{
-          .kind = "host", .name = "host " + host, .cause = cause, .ranks = {}, .operation = {}};
-      for (const std::size_t peer : slow) {
-        const DeviceReport& device = analysis_.devices[devices[peer]];
-        const Excess& excess = found.at(peer);
-        const std::int64_t since = analysis_.steps[excess.since].number;
-        if (!whole) {
-          Culprit one{.kind = "rank",
-                      .name = device.label,
-                      .cause = {},
-                      .ranks = {device.rank},
-                      .operation = {}};
-          if (device.rank != kNone) one.name = fmt::format("rank {}", device.rank);
-          one.since = since;
-          one.excess = excess.size;
-          explain(device.rank, cause, one);
-          culprits_.push_back(std::move(one));
-          continue;
-        }
-        explain(device.rank, cause, together);
-        together.ranks.push_back(device.rank);
-        together.since = since;
-        together.excess = std::max(together.excess, excess.size);
+    if (culprit.part != Part::compute && culprit.part != Part::copies) return;
+    constexpr double kMore = 1.02;
+    const Compared compared = comparer_.compare(culprit);
+    const bool copies = culprit.part == Part::copies;
+    const std::string each =
+        fmt::format("{} ({:+.3f} ms a step)", short_name(compared.worst),
+                    millis(compared.excess) / static_cast<double>(culprit.steps.size()) /
+                        static_cast<double>(culprit.devices.size()));
+    std::string why;
+    if (compared.work > kMore && compared.time < 1.1 * compared.work) {
+      why = fmt::format(
+          "more work than {}: the same {} have {:.2f} times {}", others(culprit),
+          copies ? "copies" : "kernels", compared.work,
+          copies ? "the bytes" : "the work (grid or FLOP: longer sequences, more tokens)");
+    } else if (compared.time > kMore) {
+      culprit.operation = compared.worst;
+      why = fmt::format("{}: the same {} take {:.2f} times as long, most of it in {}",
+                        copies                    ? "slow copies"
+                        : culprit.kind == "stage" ? "slow"
+                                                  : "slow GPU",
+                        copies ? "ones" : "kernels", compared.time, each);
+    } else {
+      why = fmt::format("more {} than {}", copies ? "copies" : "work", others(culprit));
+    }
+    culprit.cause = culprit.kind == "stage" ? culprit.cause + "; " + why : why;
+  }
+
+  // Adds one line for the ranks that are late in the same steps and as much, or in turn.
+  void find_among(const std::vector<std::size_t>& devices, const Metric& metric) {
+    std::vector<Series> peers;
+    for (const std::size_t device : devices) {
+      Series series;
+      for (const TimeShare& share : analysis_.devices[device].steps) {
+        series.push_back(metric.time(share));
       }
-      if (whole) culprits_.push_back(std::move(together));
+      peers.push_back(std::move(series));
     }
+    std::vector<Culprit> found;
+    for (const auto& [peer, excess] : outliers(peers, step_)) {
+      const std::size_t device = devices[peer];
+      const auto same = std::ranges::find_if(found, [&](const Culprit& one) {
+        return one.when == when(excess) && 5 * std::abs(one.excess - excess.size) <= one.excess;
+      });
+      if (same == found.end()) {
+        found.push_back(made("rank", name_of({device}), metric.part, excess, {device}));
+        found.back().cause = metric.cause;
+        found.back().itself = devices.size() == 1;
+      } else {
+        same->devices.push_back(device);
+        same->ranks.push_back(analysis_.devices[device].rank);
+        same->name = name_of(same->devices);
+        same->excess = std::max(same->excess, excess.size);
+      }
+    }
+    for (Culprit& one : found) name_host(devices, one);
+    constexpr std::size_t kInTurn = 3;
+    const bool turns =
+        found.size() >= kInTurn && std::ranges::none_of(found, [&](const auto& one) {
+          return 3 * one.steps.size() > analysis_.steps.size() || one.devices.size() > 1;
+        });
+    if (turns) return in_turn(found);
+    std::ranges::move(found, std::back_inserter(culprits_));
+  }
+
+  // All devices of one of several hosts are the host.
+  void name_host(const std::vector<std::size_t>& devices, Culprit& one) const {
+    const std::string& host = analysis_.devices[one.devices.front()].machine;
+    const auto on_host = [&](std::size_t device) {
+      return analysis_.devices[device].machine == host;
+    };
+    if (host.empty() || one.devices.size() < 2 || one.devices.size() == devices.size() ||
+        !std::ranges::all_of(one.devices, on_host) ||
+        static_cast<std::size_t>(std::ranges::count_if(devices, on_host)) != one.devices.size()) {
+      return;
+    }
+    one.kind = "host";
+    one.name = "host " + host;
+  }
+
+  // The same cause moves from rank to rank.
+  void in_turn(std::vector<Culprit>& found) {
+    Excess together;
+    std::vector<std::size_t> devices;
+    Series sizes;
+    for (const Culprit& one : found) {
+      together.steps.insert(together.steps.end(), one.steps.begin(), one.steps.end());
+      devices.push_back(one.devices.front());
+      sizes.push_back(one.excess);
+    }
+    std::ranges::sort(together.steps);
+    const auto twice = std::ranges::unique(together.steps);
+    together.steps.erase(twice.begin(), twice.end());
+    together.size = lower_median(std::move(sizes));
+    Culprit all = made("rank", name_of(devices) + " in turn", found[0].part, together, devices);
+    all.cause = found[0].cause;
+    culprits_.push_back(std::move(all));
   }
 
   // The compute time of each stage: the mean over its devices.
   void find_stages() {
     const auto groups = peer_groups();
     if (groups.size() < 3) return;
-    std::vector<Series> series;
+    std::vector<Series> peers;
     for (const auto& devices : groups) {
       Series sum(analysis_.steps.size());
       for (const std::size_t device : devices) {
@@ -256,24 +343,60 @@ class CulpritFinder {
               analysis_.devices[device].steps[step].compute / static_cast<Nanos>(devices.size());
         }
       }
-      series.push_back(std::move(sum));
+      peers.push_back(std::move(sum));
     }
-    std::vector<const Series*> peers;
-    peers.reserve(series.size());
-    for (const Series& one : series) peers.push_back(&one);
     for (const auto& [stage, excess] : outliers(peers, step_)) {
-      Culprit culprit{.kind = "stage",
-                      .name = fmt::format("stage {}", stage),
-                      .cause = "computes longer than the other stages",
-                      .ranks = {},
-                      .since = analysis_.steps[excess.since].number,
-                      .operation = {},
-                      .excess = excess.size};
-      for (const std::size_t device : groups[stage]) {
-        culprit.ranks.push_back(analysis_.devices[device].rank);
+      culprits_.push_back(made("stage", fmt::format("stage {}", stage), Culprit::Part::compute,
+                               excess, groups[stage]));
+      culprits_.back().cause = "computes longer than the other stages";
+    }
+  }
+
+  // Steps longer than the median that no rank explains.
+  void find_steps() {
+    Series lengths;
+    for (const Nanos length : analysis_.lengths) lengths.push_back(length);
+    std::map<std::string, Excess> causes;
+    Series excess(lengths.size());
+    for (std::size_t step = 0; step < lengths.size() && lengths.size() > 2; ++step) {
+      excess[step] =
+          lengths[step] - step_ - (step < analysis_.pauses.size() ? analysis_.pauses[step] : 0);
+      for (const Culprit& one : culprits_) {
+        if (one.in_step(step)) excess[step] -= one.excess;
       }
+      if (4 * excess[step] > step_) causes[grown(step)].steps.push_back(step);
+    }
+    for (auto& [cause, one] : causes) {
+      if (2 * one.steps.size() > lengths.size()) continue;  // steps of two kinds
+      one = excess_in(excess, std::move(one.steps), false);
+      Culprit culprit = made("step", "all ranks", Culprit::Part::step, one, {});
+      const std::string did =
+          analysis_.devices.empty() ? "" : comparer_.host_in_gap(0, one.steps.front());
+      culprit.cause = cause;
+      if (cause == "host" && !did.empty()) culprit.cause += ": it was in " + short_name(did);
       culprits_.push_back(std::move(culprit));
     }
+  }
+
+  // The part of the time that has grown most in a step.
+  std::string grown(std::size_t step) const {
+    constexpr std::array<std::pair<const char*, TimePart>, 5> kParts{
+        {{"compute", [](const TimeShare& share) { return share.compute; }},
+         {"communication", [](const TimeShare& share) { return share.exposed_communication(); }},
+         {"copies", [](const TimeShare& share) { return share.memory; }},
+         {"data loader", [](const TimeShare& share) { return share.loading; }},
+         {"host", host_time}}};
+    std::pair<Nanos, const char*> most{0, "time outside all GPU work"};
+    for (const auto& [cause, time] : kParts) {
+      Nanos more = 0;
+      for (const DeviceReport& device : analysis_.devices) {
+        Series own;
+        for (const TimeShare& share : device.steps) own.push_back(time(share));
+        more += own[step] - lower_median(own);
+      }
+      if (more > most.first) most = {more, cause};
+    }
+    return most.second;
   }
 
   std::size_t step_at(Nanos time) const {
@@ -298,21 +421,18 @@ class CulpritFinder {
     }
     for (const auto& [kind, groups] : kinds) {
       if (groups.size() < 3) continue;
-      std::vector<const Series*> peers;
-      std::vector<const std::vector<std::int32_t>*> names;
+      std::vector<Series> peers;
+      std::vector<std::vector<std::int32_t>> names;
       for (const auto& [ranks, times] : groups) {
-        peers.push_back(&times);
-        names.push_back(&ranks);
+        peers.push_back(times);
+        names.push_back(ranks);
       }
       for (const auto& [group, excess] : outliers(peers, step_)) {
-        culprits_.push_back(
-            {"link",
-             fmt::format("ranks {}", fmt::join(*names[group], ", ")),
-             fmt::format("slow link: {} of {} bytes", std::get<0>(kind), std::get<1>(kind)),
-             *names[group],
-             analysis_.steps[excess.since].number,
-             {},
-             excess.size});
+        Culprit one =
+            made("link", "ranks " + listed(names[group]), Culprit::Part::transfer, excess, {});
+        one.ranks = names[group];
+        one.cause = fmt::format("slow link: {} of {} bytes", std::get<0>(kind), std::get<1>(kind));
+        culprits_.push_back(std::move(one));
       }
     }
   }
@@ -320,8 +440,8 @@ class CulpritFinder {
   const Trace& trace_;
   const Analysis& analysis_;
   const CollectiveReport& collectives_;
-  Nanos step_ = 0;
-  std::map<std::int32_t, Slowness> factors_;
+  KernelComparison comparer_;
+  Nanos step_ = 0;  // the median
   std::vector<Culprit> culprits_;
 };
 
@@ -330,6 +450,25 @@ class CulpritFinder {
 std::vector<Culprit> culprits_of(const Trace& trace, const Analysis& analysis,
                                  const CollectiveReport& collectives) {
   return CulpritFinder(trace, analysis, collectives).find();
+}
+
+void keep_costly(const Analysis& analysis, std::vector<Culprit>& culprits) {
+  Nanos recorded = 0;
+  for (const Nanos length : analysis.lengths) recorded += length;
+  const auto steps = static_cast<Nanos>(std::max<std::size_t>(1, analysis.steps.size()));
+  const auto cost = [&](const Culprit& one) {
+    return one.excess * static_cast<Nanos>(one.steps.size()) / steps;
+  };
+  const Nanos usual = lower_median(analysis.lengths);
+  std::erase_if(culprits, [&](const Culprit& one) {
+    if (one.without != kNone) return recorded / steps - one.without < cost(one) / 10;
+    // Without a replay, single steps must be longer themselves.
+    return 3 * one.steps.size() < analysis.steps.size() &&
+           std::ranges::any_of(one.steps, [&](std::size_t step) {
+             return analysis.lengths[step] < usual + one.excess / 2;
+           });
+  });
+  std::ranges::stable_sort(culprits, std::greater{}, cost);
 }
 
 }  // namespace assay::timeline

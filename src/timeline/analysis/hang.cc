@@ -30,8 +30,9 @@ std::optional<std::int64_t> first_open(const GroupCalls& group) {
     for (const auto& [sequence, entry] : calls) {
       if (entry->state != FlightState::completed) consider(sequence);
     }
-    const std::int64_t own = calls.empty() ? kNone : calls.rbegin()->first;
-    if (own < last) consider(own + 1);
+    // Of a rank without a call nobody knows which the others ended with it: the first that they did
+    // not end counts.
+    if (!calls.empty() && calls.rbegin()->first < last) consider(calls.rbegin()->first + 1);
   }
   return first;
 }
@@ -299,7 +300,7 @@ std::string hang_table(const Trace& trace) {
   }
   if (hangs.empty()) return text + "flight recorder: all collectives ended\n";
   for (const Hang& hang : hangs) {
-    text += fmt::format("{}: {} number {} does not end", hang.group, hang.name, hang.sequence);
+    text += fmt::format("{} number {} of {} does not end", hang.name, hang.sequence, hang.group);
     const auto say = [&](const std::vector<std::int32_t>& ranks, const char* what) {
       if (!ranks.empty()) text += fmt::format("; {} {}", ranks_text(ranks), what);
     };

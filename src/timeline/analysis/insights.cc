@@ -228,23 +228,6 @@ std::string what_if_table(const WhatIf& what) {
   return text + '\n';
 }
 
-Nanos step_without(const Insights& insights, const Culprit& one) {
-  return std::max<Nanos>(0, insights.what_if.step - one.excess);
-}
-
-// Who makes steps longer, and what a step would take without it.
-std::string culprit_table(const Insights& insights, std::size_t top) {
-  std::string text;
-  for (std::size_t i = 0; i < insights.culprits.size() && i < top; ++i) {
-    const Culprit& one = insights.culprits[i];
-    text += fmt::format(
-        "slow: {}, since step {}: {}; {:.3f} ms a step more than its peers, {:.3f} "
-        "ms a step without\n",
-        one.name, one.since, one.cause, millis(one.excess), millis(step_without(insights, one)));
-  }
-  return text.empty() ? text : '\n' + text;
-}
-
 // The streams with the deepest queues.
 std::string queue_table(const Insights& insights) {
   std::vector<StreamQueue> deepest = insights.queues;
@@ -313,9 +296,13 @@ ordered_json json_of(const Insights& insights) {
                                   {"cause", one.cause},
                                   {"ranks", one.ranks},
                                   {"since_step", one.since},
+                                  {"when", one.when},
+                                  {"steps", one.steps.size()},
                                   {"operation", one.operation},
-                                  {"excess_ns", one.excess},
-                                  {"step_without_ns", step_without(insights, one)}});
+                                  {"excess_ns", one.excess}});
+    ordered_json& object_of = object["culprits"].back();
+    if (one.without != kNone) object_of["step_without_ns"] = one.without;
+    if (one.without_one != kNone) object_of["step_without_one_ns"] = one.without_one;
   }
   object["stragglers"] = ordered_json::array();
   for (const Straggler& one : insights.collectives.stragglers) {
@@ -375,12 +362,13 @@ Insights insights_of(const Trace& trace, const Analysis& analysis, double peak) 
   insights.quality = quality_of(trace, analysis);
   insights.collectives = collectives_of(trace);
   insights.culprits = culprits_of(trace, analysis, insights.collectives);
+  insights.replay = replay(trace, analysis, insights.collectives, insights.culprits);
+  keep_costly(analysis, insights.culprits);
   insights.kernels = kernels_of(trace);
   insights.flops = flops_of(trace, analysis, peak);
   insights.memory = memory_peaks(trace);
   insights.paths = critical_paths(trace, analysis, insights.collectives);
   insights.what_if = what_if(analysis);
-  insights.replay = replay(trace, analysis, insights.collectives);
   insights.queues = stream_queues(trace);
   insights.hang = hang_table(trace);
   return insights;
@@ -393,11 +381,39 @@ std::string quality_table(const Quality& quality) {
 }
 
 std::string insights_table(const Insights& insights, std::size_t top) {
-  return insights.hang + culprit_table(insights, top) + what_if_table(insights.what_if) +
-         replay_table(insights.replay) + path_table(insights) +
+  return what_if_table(insights.what_if) + replay_table(insights.replay) + path_table(insights) +
          collective_table(insights.collectives) + straggler_table(insights.collectives, top) +
          kernel_table(insights.kernels) + roofline_table(insights.kernels) +
          flop_table(insights.flops) + queue_table(insights) + memory_table(insights.memory);
+}
+
+std::string culprit_line(const Culprit& one) {
+  std::string text = fmt::format("slow: {}, {}: {}; {:.3f} ms a step more than {}", one.name,
+                                 one.when, one.cause, millis(one.excess),
+                                 one.kind == "step" ? "the median step"
+                                 : one.itself       ? "in its other steps"
+                                                    : "its peers");
+  if (one.without != kNone) text += fmt::format(", {:.3f} ms a step without", millis(one.without));
+  if (one.without_one != kNone) {
+    text += fmt::format(", {:.3f} ms without one of them", millis(one.without_one));
+  }
+  return text;
+}
+
+std::string answer_table(const Analysis& analysis, const Insights& insights, std::size_t top) {
+  std::string text = insights.hang;
+  for (std::size_t i = 0; i < insights.culprits.size() && i < top; ++i) {
+    text += culprit_line(insights.culprits[i]) + '\n';
+  }
+  for (std::size_t i = 0; i < analysis.pauses.size(); ++i) {
+    if (analysis.pauses[i] == 0) continue;
+    text += fmt::format("pause: nothing runs for {:.3f} ms after step {}\n",
+                        millis(analysis.pauses[i]), analysis.steps[i].number);
+  }
+  if (text.empty() && analysis.devices.size() > 1) {
+    text = "no rank, host, stage, link or step stands out\n";
+  }
+  return text.empty() ? text : text + '\n';
 }
 
 std::string insights_members(const Insights& insights, bool calls) {

@@ -38,6 +38,10 @@ Insights insights_of(const Trace& trace, const Analysis& analysis, double peak =
 // What a reader should know before any figure; empty for a trace without fault.
 std::string quality_table(const Quality& quality);
 
+// The answer: what hangs, who makes steps longer, and pauses; one line each.
+std::string answer_table(const Analysis& analysis, const Insights& insights, std::size_t top = 10);
+std::string culprit_line(const Culprit& one);
+
 // The first rows of each table, `top` ranks; empty for a trace without such data.
 std::string insights_table(const Insights& insights, std::size_t top = 10);
 

@@ -61,6 +61,7 @@ std::optional<JobName> parse_letter(std::string_view name) {
   if (at == name.size()) return job;
   if (!is_digit(name[at])) return std::nullopt;
   job->micro_batch = number_at(name, at);
+  if (at < name.size() && name[at] == '/' && number_at(name, ++at) == kNone) return std::nullopt;
   if (at < name.size() && name[at] == '.') {
     ++at;
     job->stage = number_at(name, at);
@@ -94,7 +95,8 @@ Jobs parse_overlapped(std::string_view name) {
   return jobs.size() == 2 && jobs[0].pass != jobs[1].pass ? jobs : Jobs();
 }
 
-enum class Word : std::uint8_t { forward, backward, weight, input, overlap, stage, other };
+// The number after an ignored word tells nothing.
+enum class Word : std::uint8_t { forward, backward, weight, input, overlap, stage, ignored, other };
 
 std::optional<Word> known_word(std::string_view word) {
   static const std::map<std::string_view, Word> kWords{
@@ -107,7 +109,8 @@ std::optional<Word> known_word(std::string_view word) {
       {"pass", Word::other},        {"compute", Word::other},      {"exec", Word::other},
       {"micro", Word::other},       {"batch", Word::other},        {"microbatch", Word::other},
       {"mb", Word::other},          {"grad", Word::other},         {"of", Word::other},
-      {"func", Word::other}};
+      {"func", Word::other},        {"helper", Word::other},       {"iter", Word::ignored},
+      {"iteration", Word::ignored}};
   const auto found = kWords.find(word);
   return found == kWords.end() ? std::nullopt : std::optional(found->second);
 }
@@ -116,18 +119,31 @@ std::optional<Word> known_word(std::string_view word) {
 Jobs parse_words(std::string_view written) {
   constexpr std::size_t kLongest = 80;
   if (written.size() > kLongest) return {};
-  // Of "PipelineEngine._exec_forward_pass", the last part counts.
-  const std::string name = lowered(written.substr(written.rfind('.') + 1));
+  // Of "PipelineEngine._exec_forward_pass" and "schedule: forward 2", the last part counts; of
+  // "forward: stage=2", all.
+  std::string name = lowered(written.substr(written.rfind('.') + 1));
+  if (const std::size_t colon = name.rfind(':'); name.find("ward", colon) < name.size()) {
+    name.erase(0, colon + 1);
+  }
   JobName job;
   std::set<Word> words;
   std::string_view last;
+  char between = 0;  // the last character behind a number, other than blanks
+  bool numbered = false;
   for (std::size_t at = 0; at < name.size();) {
     if (is_digit(name[at])) {
-      const bool of_stage = known_word(last) == Word::stage;
+      const auto word = known_word(last);
+      // Of "3/8" and "3 of 8", the second number is the total.
+      const bool total = numbered && (last == "of" || between == '/');
       const std::int32_t number = number_at(name, at);
-      (of_stage ? job.stage : job.micro_batch) = number;
+      if (!total && word != Word::ignored) {
+        (word == Word::stage ? job.stage : job.micro_batch) = number;
+      }
+      numbered = true;
+      between = 0;
       continue;
     }
+    if (name[at] != ' ') between = name[at];
     const std::size_t begin = at;
     while (at < name.size() && is_letter(name[at])) ++at;
     if (at == begin) {

@@ -11,98 +11,75 @@
 
 #include "base/statistics.h"
 #include "timeline/analysis/devices.h"
+#include "timeline/analysis/replay_peers.h"
+#include "timeline/analysis/stage_links.h"
 
 namespace assay::timeline {
 namespace {
 
-struct Operation {
-  std::uint32_t slice = 0;
-  std::uint32_t device = 0;
-  std::uint32_t step = 0;
-  std::uint32_t type = 0;
-  std::uint32_t peers = 0;        // index of its group of peers
-  std::uint32_t call = kNoIndex;  // of a collective: index into the report's calls
-  std::uint32_t meeting = kNoIndex;
-  Nanos begin = 0;  // since the step's first operation
-  Nanos end = 0;
-  Nanos delay = 0;     // from the end of the last operation that it follows to its begin
-  Nanos duration = 0;  // of a collective: the transfer
-  std::uint32_t first_before = 0;  // the operations that it follows
-  std::uint32_t count_before = 0;
-};
-
-// Operations of a type that have the same duration in an ideal step.
-struct Peers {
-  bool transfer = false;
-  std::vector<Nanos> durations;
-  double ideal = 0;
-
-  void settle() {
-    if (durations.empty()) return;
-    if (transfer) {
-      ideal = static_cast<double>(upper_median(std::move(durations)));
-    } else {
-      for (const Nanos duration : durations) ideal += static_cast<double>(duration);
-      ideal /= static_cast<double>(durations.size());
-    }
-    durations = {};
-  }
-};
+// What a replay takes as recorded; the rest as the peers.
+enum class Delays : std::uint8_t { none, recorded };
 
 class Replayer {
  public:
   Replayer(const Trace& trace, const Analysis& analysis, const CollectiveReport& collectives)
-      : trace_(trace), analysis_(analysis), collectives_(collectives) {}
+      : trace_(trace),
+        analysis_(analysis),
+        collectives_(collectives),
+        links_(stage_links(trace, analysis)) {}
 
-  Replay run() {
+  Replay run(std::vector<Culprit>& culprits) {
     if (!collect()) return {};
-    classify();
+    name_types();
+    tails_.resize(analysis_.steps.size());
     for (std::size_t begin = 0; begin < operations_.size();) {
       std::size_t end = begin;
       while (end < operations_.size() && operations_[end].step == operations_[begin].step) ++end;
       prepare(begin, end);
       begin = end;
     }
-    for (Peers& peers : peers_) peers.settle();
+    settle_peers(trace_, analysis_, collectives_, operations_);
     ends_.resize(operations_.size());
-    return report();
+    return report(culprits);
   }
 
  private:
   static constexpr std::size_t kMostOperations = 2'000'000;
 
-  // False without operations of several devices.
+  // False without operations, or with too many.
   bool collect();
-  void classify();
+  void name_types();
   // Of the operations of one step.
   void prepare(std::size_t begin, std::size_t end);
   void meet(std::size_t begin, std::size_t end);
   void follow(std::size_t begin, std::size_t end);
   void order(std::size_t begin, std::size_t end);
-  Replay report();
+  Replay report(std::vector<Culprit>& culprits);
+  std::string doubt(const Replay& replay) const;
+  Nanos without(const std::vector<const Culprit*>& culprits);
   std::vector<ReplayShare> device_shares(const Replay& all);
 
   // The mean step; recorded(operation) tells whether it lasts as recorded, else as its peers.
+  // delay(operation) is what it waits for the host; tail(step) the time behind its last operation.
+  template <typename Recorded, typename Delay, typename Tail>
+  Nanos mean_step(Recorded recorded, Delay delay, Tail tail);
   template <typename Recorded>
-  Nanos mean_step(bool delays, Recorded recorded);
+  Nanos mean_step(Delays delays, Recorded recorded) {
+    return mean_step(
+        recorded,
+        [&](const Operation& one) {
+          return delays == Delays::recorded || one.handed_over ? one.delay : 0;
+        },
+        [&](std::uint32_t step) {
+          return delays == Delays::recorded ? tails_[step] : std::min<Nanos>(0, tails_[step]);
+        });
+  }
   template <typename Is>
   ReplayShare share(std::string name, const Replay& all, Is is) {
-    const Nanos alone = mean_step(false, is);
+    const Nanos alone = mean_step(Delays::none, is);
     return {std::move(name),
             all.ideal > 0 ? static_cast<double>(alone) / static_cast<double>(all.ideal) : 1,
-            mean_step(false, [&](const Operation& operation) { return !is(operation); })};
-  }
-
-  std::uint32_t type(const std::string& name) {
-    const auto [entry, is_new] =
-        types_.try_emplace(name, static_cast<std::uint32_t>(types_.size()));
-    return entry->second;
-  }
-  template <typename Table, typename Key>
-  std::uint32_t peers(Table& table, const Key& key, bool transfer) {
-    const auto [entry, is_new] = table.try_emplace(key, static_cast<std::uint32_t>(peers_.size()));
-    if (is_new) peers_.push_back({.transfer = transfer, .durations = {}});
-    return entry->second;
+            mean_step(Delays::recorded, [&](const Operation& one) { return !is(one); })};
   }
 
   const Trace& trace_;
@@ -114,8 +91,10 @@ class Replayer {
   // What happens, in order: an operation begins (2 i), a meeting ends (2 i + 1). kNoIndex ends a
   // step.
   std::vector<std::uint32_t> events_;
-  std::vector<Peers> peers_;
-  std::vector<double> ends_;  // by operation, of the current replay
+  std::unordered_map<std::uint32_t, std::uint32_t> links_;  // by slice (stage_links.h)
+  std::vector<Nanos> tails_;  // by step: from the end of its last operation to the next step
+  Nanos hollow_ = 0;          // steps without operations
+  std::vector<Nanos> ends_;   // by operation, of the current replay
   std::map<std::string, std::uint32_t> types_;
 };
 
@@ -126,7 +105,7 @@ bool Replayer::collect() {
   }
   const std::vector<std::size_t> device_of = device_of_tracks(trace_);
   std::vector<bool> works(analysis_.devices.size(), false);
-  std::set<std::size_t> devices;
+  std::set<std::uint32_t> steps;
   for (std::size_t i = 0; i < trace_.tracks.size(); ++i) {
     const bool work = trace_.tracks[i].gpu && !trace_.tracks[i].jobs;
     if (work && device_of[i] < works.size()) works[device_of[i]] = true;
@@ -137,72 +116,65 @@ bool Replayer::collect() {
     const std::size_t device = device_of[slice.track];
     if (!track.gpu || device >= works.size() || !is_gpu_work(slice.kind)) continue;
     if (track.jobs && works[device]) continue;
-    const auto window =
-        std::ranges::upper_bound(analysis_.windows, slice.begin, {}, &Interval::begin);
-    if (window == analysis_.windows.begin() || slice.begin >= std::prev(window)->end) continue;
+    // A receive may wait since the step before: the last part of a call decides.
+    const auto call = call_of.find(i);
+    Nanos began = slice.begin;
+    if (call != call_of.end()) {
+      for (const CollectivePart& part : collectives_.calls[call->second].parts) {
+        began = std::max(began, part.begin);
+      }
+    }
+    const auto window = std::ranges::upper_bound(analysis_.windows, began, {}, &Interval::begin);
+    if (window == analysis_.windows.begin() || began >= std::prev(window)->end) continue;
     if (operations_.size() >= kMostOperations) return false;
     Operation operation{.slice = i, .device = static_cast<std::uint32_t>(device)};
     operation.step = static_cast<std::uint32_t>(std::prev(window) - analysis_.windows.begin());
     operation.begin = slice.begin;
     operation.end = slice.end;
-    const auto call = call_of.find(i);
     if (call != call_of.end()) operation.call = call->second;
-    devices.insert(device);
     operations_.push_back(operation);
+    steps.insert(operation.step);
+  }
+  for (std::size_t i = 0; i < analysis_.steps.size(); ++i) {
+    if (!steps.contains(static_cast<std::uint32_t>(i))) hollow_ += analysis_.lengths[i];
   }
   std::ranges::stable_sort(operations_, {}, [](const Operation& operation) {
     return std::tuple(operation.step, operation.begin, operation.end);
   });
-  return devices.size() > 1;
+  return !operations_.empty();
 }
 
-// Names types and finds peers. Few names, as of pipeline jobs, are types themselves, and all
-// operations of a name are peers. Kernels are peers at the same position of their step.
-void Replayer::classify() {
+// Few names are types themselves.
+void Replayer::name_types() {
   constexpr std::size_t kFewNames = 32;
   std::set<StringId> names;
   for (const Operation& operation : operations_) {
     if (names.size() <= kFewNames) names.insert(trace_.slices[operation.slice].name);
   }
   const bool few = names.size() <= kFewNames;
-  std::map<std::tuple<std::string, std::int64_t, std::int32_t>, std::uint32_t> of_calls;
-  std::unordered_map<std::uint64_t, std::uint32_t> of_work;    // by name and position
-  std::unordered_map<std::uint64_t, std::uint32_t> positions;  // by name and device, in the step
-  std::uint32_t step = kNoIndex;
-  constexpr unsigned kHalf = 32;
   for (Operation& operation : operations_) {
-    if (operation.step != step) positions.clear();
-    step = operation.step;
     const Slice& slice = trace_.slices[operation.slice];
-    const CollectiveCall* const call =
-        operation.call == kNoIndex ? nullptr : &collectives_.calls[operation.call];
-    operation.type = type(few               ? std::string(trace_.strings.text(slice.name))
-                          : call != nullptr ? call->name
-                                            : std::string(name(slice.kind)));
-    if (call != nullptr) {
-      operation.peers =
-          peers(of_calls, std::tuple(call->name, call->bytes, call->group_size), true);
-      continue;
-    }
-    const std::uint64_t key = std::uint64_t{slice.name} << kHalf;
-    const std::uint32_t position = few ? 0 : positions[key | operation.device]++;
-    operation.peers = peers(of_work, key | position, false);
+    std::string type(few ? trace_.strings.text(slice.name) : name(slice.kind));
+    if (!few && operation.call != kNoIndex) type = collectives_.calls[operation.call].name;
+    operation.type =
+        types_.try_emplace(type, static_cast<std::uint32_t>(types_.size())).first->second;
   }
 }
 
 void Replayer::prepare(std::size_t begin, std::size_t end) {
-  const Nanos first = operations_[begin].begin;
+  const std::uint32_t step = operations_[begin].step;
+  const Nanos first = analysis_.windows[step].begin;
+  Nanos last = 0;
   for (std::size_t i = begin; i < end; ++i) {
     operations_[i].begin -= first;
     operations_[i].end -= first;
     operations_[i].duration = operations_[i].end - operations_[i].begin;
+    last = std::max(last, operations_[i].end);
   }
+  tails_[step] = analysis_.lengths[step] - last;
   meet(begin, end);
   follow(begin, end);
   order(begin, end);
-  for (std::size_t i = begin; i < end; ++i) {
-    peers_[operations_[i].peers].durations.push_back(operations_[i].duration);
-  }
 }
 
 void Replayer::meet(std::size_t begin, std::size_t end) {
@@ -232,6 +204,12 @@ void Replayer::follow(std::size_t begin, std::size_t end) {
   constexpr Nanos kPart = 10;
   constexpr std::size_t kMostLooks = 64;
   std::map<std::uint32_t, std::map<std::uint32_t, std::vector<std::uint32_t>>> streams;
+  std::unordered_map<std::uint32_t, std::uint32_t> operation_of;  // by slice
+  if (!links_.empty()) {
+    for (std::size_t i = begin; i < end; ++i) {
+      operation_of[operations_[i].slice] = static_cast<std::uint32_t>(i);
+    }
+  }
   for (std::size_t i = begin; i < end; ++i) {
     Operation& operation = operations_[i];
     auto& of_device = streams[operation.device];
@@ -252,12 +230,19 @@ void Replayer::follow(std::size_t begin, std::size_t end) {
         break;
       }
     }
+    if (const auto link = links_.find(operation.slice); link != links_.end()) {
+      const auto before = operation_of.find(link->second);
+      if (before != operation_of.end() && before->second < i) before_.push_back(before->second);
+    }
     operation.count_before = static_cast<std::uint32_t>(before_.size()) - operation.first_before;
     Nanos ready = 0;
     for (std::uint32_t k = 0; k < operation.count_before; ++k) {
       ready = std::max(ready, operations_[before_[operation.first_before + k]].end);
     }
     operation.delay = operation.begin - ready;
+    const auto link = links_.find(operation.slice);
+    operation.handed_over = link != links_.end() && operation_of.contains(link->second) &&
+                            operations_[operation_of.at(link->second)].end == ready;
     mine.push_back(static_cast<std::uint32_t>(i));
   }
 }
@@ -296,32 +281,31 @@ void Replayer::order(std::size_t begin, std::size_t end) {
   events_.push_back(kNoIndex);
 }
 
-template <typename Recorded>
-Nanos Replayer::mean_step(bool delays, Recorded recorded) {
+template <typename Recorded, typename Delay, typename Tail>
+Nanos Replayer::mean_step(Recorded recorded, Delay delay, Tail tail) {
   const auto length = [&](const Operation& operation) {
-    return recorded(operation) ? static_cast<double>(operation.duration)
-                               : peers_[operation.peers].ideal;
+    return recorded(operation) ? operation.duration : operation.ideal;
   };
-  double sum = 0;
-  double last = 0;
-  std::size_t steps = 0;
+  Nanos sum = hollow_;
+  Nanos last = 0;
+  std::uint32_t step = 0;
   for (const std::uint32_t event : events_) {
     if (event == kNoIndex) {
-      sum += last;
+      sum += last + tail(step);
       last = 0;
-      ++steps;
     } else if (event % 2 == 0) {
       const Operation& operation = operations_[event / 2];
-      double begin = 0;
+      step = operation.step;
+      Nanos begin = 0;
       for (std::uint32_t k = 0; k < operation.count_before; ++k) {
         begin = std::max(begin, ends_[before_[operation.first_before + k]]);
       }
-      if (delays) begin += static_cast<double>(operation.delay);
+      begin += delay(operation);
       // A part of a meeting has its begin here until the meeting ends.
       ends_[event / 2] = operation.meeting == kNoIndex ? begin + length(operation) : begin;
       if (operation.meeting == kNoIndex) last = std::max(last, ends_[event / 2]);
     } else {
-      double begin = 0;
+      Nanos begin = 0;
       for (const std::uint32_t part : meetings_[event / 2]) begin = std::max(begin, ends_[part]);
       for (const std::uint32_t part : meetings_[event / 2]) {
         ends_[part] = begin + length(operations_[part]);
@@ -329,7 +313,7 @@ Nanos Replayer::mean_step(bool delays, Recorded recorded) {
       }
     }
   }
-  return steps == 0 ? 0 : static_cast<Nanos>(sum / static_cast<double>(steps));
+  return sum / static_cast<Nanos>(std::max<std::size_t>(1, analysis_.steps.size()));
 }
 
 void sort_shares(std::vector<ReplayShare>& shares) {
@@ -339,12 +323,11 @@ void sort_shares(std::vector<ReplayShare>& shares) {
 // Of the devices with the most time above their peers.
 std::vector<ReplayShare> Replayer::device_shares(const Replay& all) {
   constexpr std::size_t kMostDevices = 16;
-  std::map<std::uint32_t, double> excess;
+  std::map<std::uint32_t, Nanos> excess;
   for (const Operation& operation : operations_) {
-    excess[operation.device] +=
-        static_cast<double>(operation.duration) - peers_[operation.peers].ideal;
+    excess[operation.device] += operation.duration - operation.ideal;
   }
-  std::vector<std::pair<double, std::uint32_t>> order;
+  std::vector<std::pair<Nanos, std::uint32_t>> order;
   order.reserve(excess.size());
   for (const auto& [device, time] : excess) order.emplace_back(-time, device);
   std::ranges::sort(order);
@@ -359,12 +342,85 @@ std::vector<ReplayShare> Replayer::device_shares(const Replay& all) {
   return shares;
 }
 
-Replay Replayer::report() {
+// The mean step without what the culprits do longer than their peers, in the steps where they do.
+Nanos Replayer::without(const std::vector<const Culprit*>& culprits) {
+  const auto affects = [&](const Operation& operation, bool host) {
+    return std::ranges::any_of(culprits, [&](const Culprit* one) {
+      if ((one->part == Culprit::Part::host) != host || !one->in_step(operation.step)) return false;
+      if (one->part == Culprit::Part::transfer) {
+        return operation.call != kNoIndex &&
+               std::ranges::equal(collectives_.calls[operation.call].parts, one->ranks, {},
+                                  &CollectivePart::rank);
+      }
+      const Kind kind = trace_.slices[operation.slice].kind;
+      return std::ranges::find(one->devices, operation.device) != one->devices.end() &&
+             (host || (kind == Kind::memory) == (one->part == Culprit::Part::copies)) &&
+             (host || operation.call == kNoIndex);
+    });
+  };
+  const Nanos usual_tail = lower_median(tails_);
+  return mean_step(
+      [&](const Operation& one) { return !affects(one, false); },
+      [&](const Operation& one) { return affects(one, true) ? one.usual_delay : one.delay; },
+      [&](std::uint32_t step) {
+        const bool late = std::ranges::any_of(culprits, [&](const Culprit* one) {
+          return one->part == Culprit::Part::host && one->in_step(step);
+        });
+        return late ? std::min(tails_[step], usual_tail) : tails_[step];
+      });
+}
+
+// Why the replay is not what was recorded, or empty.
+std::string Replayer::doubt(const Replay& replay) const {
+  Nanos recorded = 0;
+  for (const Nanos length : analysis_.lengths) recorded += length;
+  recorded /= static_cast<Nanos>(analysis_.lengths.size());
+  constexpr double kMost = 0.03;
+  const auto far = static_cast<double>(std::abs(replay.recorded - recorded));
+  if (far > kMost * static_cast<double>(recorded)) {
+    return fmt::format(
+        "a replayed step takes {:.3f} ms, a recorded one {:.3f} ms: some "
+        "dependencies are not recorded",
+        millis(replay.recorded), millis(recorded));
+  }
+  // No pipeline is shorter than its work and its ideal bubble.
+  double least = 0;
+  for (std::size_t i = 0; i < analysis_.steps.size(); ++i) {
+    const Schedule& schedule = analysis_.schedules[i];
+    Nanos compute = 0;
+    for (const DeviceReport& device : analysis_.devices) compute += device.steps[i].compute;
+    if (schedule.kind <= ScheduleKind::unknown || schedule.stages < 2) continue;
+    least += static_cast<double>(compute) / static_cast<double>(analysis_.devices.size()) /
+             (1 - schedule.ideal_bubble) / static_cast<double>(analysis_.steps.size());
+  }
+  if (static_cast<double>(replay.prompt) >= (1 - kMost) * least) return {};
+  return fmt::format(
+      "without waiting a step would take {:.3f} ms, less than the pipeline's ideal "
+      "{:.3f} ms: some dependencies are not recorded",
+      millis(replay.prompt), least / 1e6);
+}
+
+Replay Replayer::report(std::vector<Culprit>& culprits) {
   const auto always = [](const Operation&) { return true; };
   Replay result;
-  result.recorded = mean_step(true, always);
-  result.prompt = mean_step(false, always);
-  result.ideal = mean_step(false, [](const Operation&) { return false; });
+  result.recorded = mean_step(Delays::recorded, always);
+  result.prompt = mean_step(Delays::none, always);
+  result.ideal = mean_step(Delays::none, [](const Operation&) { return false; });
+  result.reason = doubt(result);
+  if (!result.reason.empty()) return result;
+  for (Culprit& culprit : culprits) {
+    if (culprit.part == Culprit::Part::step) continue;
+    culprit.without = without({&culprit});
+    if (culprit.devices.size() < 2 || culprit.kind != "rank") continue;
+    Culprit one = culprit;
+    culprit.without_one = culprit.without;
+    for (const std::size_t device : culprit.devices) {
+      one.devices = {device};
+      const Nanos left = without({&one});
+      culprit.without_one =
+          device == culprit.devices.front() ? left : std::min(culprit.without_one, left);
+    }
+  }
   for (const auto& [name, id] : types_) {
     result.types.push_back(
         share(name, result, [&](const Operation& operation) { return operation.type == id; }));
@@ -388,9 +444,15 @@ Replay Replayer::report() {
 
 }  // namespace
 
-Replay replay(const Trace& trace, const Analysis& analysis, const CollectiveReport& collectives) {
-  if (analysis.devices.size() < 2 || !trace.one_clock || trace.clocks_assumed) return {};
-  return Replayer(trace, analysis, collectives).run();
+Replay replay(const Trace& trace, const Analysis& analysis, const CollectiveReport& collectives,
+              std::vector<Culprit>& culprits) {
+  Replay result;
+  if (!trace.one_clock || trace.clocks_assumed) {
+    result.reason = "the clocks of the ranks are not related";
+  } else {
+    result = Replayer(trace, analysis, collectives).run(culprits);
+  }
+  return result;
 }
 
 }  // namespace assay::timeline

@@ -3,13 +3,15 @@
 // What-if analysis by replay, after "Understanding Stragglers in Large Model Training Using What-if
 // Analysis" (Lin et al., OSDI 2025): each step runs again with other durations. An operation starts
 // when those that had ended before it on its device, and its predecessor on its stream, have ended.
-// A collective ends when its last part has started and its transfer has passed.
+// A collective ends when its last part has started and its transfer has passed. A pipeline stage
+// follows its neighbours (stage_links.h).
 
 #include <string>
 #include <vector>
 
 #include "timeline/analysis/analysis.h"
 #include "timeline/analysis/collectives.h"
+#include "timeline/analysis/culprits.h"
 #include "timeline/model.h"
 
 namespace assay::timeline {
@@ -18,14 +20,15 @@ namespace assay::timeline {
 struct ReplayShare {
   std::string name;
   double slowdown = 1;  // with only these operations as recorded, over the ideal
-  Nanos without = 0;    // the mean step with only these operations ideal
+  Nanos without = 0;    // the mean step as recorded, with only these operations ideal
 };
 
-// In an ideal step every operation takes as long as the mean of its peers (the same job, or the
-// kernel at the same position of the step, over devices and steps), a transfer as long as the
-// median, and nothing waits for the host.
+// In an ideal step no operation takes longer than the median of its peers (the same kernel at the
+// same position of the step, or of the micro batch, over devices; over steps for one without peers;
+// transfers of one size over all), and nothing waits for the host.
 struct Replay {
   Nanos recorded = 0;  // the mean step, replayed; 0: not replayed
+  std::string reason;  // why the replay confirms nothing; empty: it does
   Nanos prompt = 0;    // when nothing waits for the host
   Nanos ideal = 0;
   std::vector<ReplayShare> types;  // highest slowdown first, as are the others
@@ -37,7 +40,8 @@ struct Replay {
   }
 };
 
-// Empty for a single device, for unrelated clocks and for more than ten million operations.
-Replay replay(const Trace& trace, const Analysis& analysis, const CollectiveReport& collectives);
+// Sets the gains of the culprits. Only a reason for unrelated clocks and for too many operations.
+Replay replay(const Trace& trace, const Analysis& analysis, const CollectiveReport& collectives,
+              std::vector<Culprit>& culprits);
 
 }  // namespace assay::timeline

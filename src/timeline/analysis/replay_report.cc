@@ -31,7 +31,8 @@ ordered_json shares_json(const std::vector<ReplayShare>& shares) {
 }  // namespace
 
 std::string replay_table(const Replay& replay) {
-  if (replay.recorded == 0) return {};
+  if (!replay.reason.empty()) return "no replay: " + replay.reason + '\n';
+  if (replay.recorded == 0 || replay.devices.size() < 2) return {};
   return fmt::format(
              "replayed: {:.3f} ms a step; {:.3f} ms if nothing waited for the host; {:.3f} ms if, "
              "besides, peers took equally long ({:+.1f}%)\n",
@@ -42,6 +43,7 @@ std::string replay_table(const Replay& replay) {
 }
 
 ordered_json replay_json(const Replay& replay) {
+  if (!replay.reason.empty()) return {{"reason", replay.reason}};
   return {{"recorded_ns", replay.recorded},
           {"prompt_ns", replay.prompt},
           {"ideal_ns", replay.ideal},

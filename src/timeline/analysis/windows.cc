@@ -25,7 +25,7 @@ Nanos usual_pause(const std::vector<Step>& marks) {
 }  // namespace
 
 Windows::Windows(const Trace& trace, const std::vector<Device>& devices)
-    : one_clock_(trace.one_clock) {
+    : one_clock_(trace.one_clock && !trace.clocks_assumed) {
   for (const Device& device : devices) {
     if (device.launched) add(device, windows_[clock(device)]);
   }

@@ -73,6 +73,7 @@ std::optional<Collective> collective_in(const ChromeEvent& event, Strings& strin
   collective.in_elements = event.number(Arg::in_elements);
   collective.out_elements = event.number(Arg::out_elements);
   collective.group_size = static_cast<std::int32_t>(event.number(Arg::group_size));
+  collective.peer = static_cast<std::int32_t>(event.number(Arg::peer));
   collective.sequence = event.number(Arg::sequence);
   return collective;
 }

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <deque>
+#include <limits>
 
 #include "base/utf8.h"
 #include "timeline/input/json_window.h"
@@ -18,7 +19,7 @@ struct ArgName {
   Arg arg;
 };
 // Writers and versions use different names for the same arg.
-constexpr std::array<ArgName, 38> kArgNames{{
+constexpr std::array<ArgName, 41> kArgNames{{
     {"name", Arg::name},
     {"device", Arg::device},
     {"stream", Arg::stream},
@@ -45,9 +46,12 @@ constexpr std::array<ArgName, 38> kArgNames{{
     {"Process Group Description", Arg::group_description},
     {"Process Group Ranks", Arg::group_ranks},
     {"Seq", Arg::sequence},
+    {"Src Rank", Arg::peer},
+    {"Dst Rank", Arg::peer},
     {"Input Dims", Arg::input_dims},
     {"Input type", Arg::input_types},
     {"Concrete Inputs", Arg::input_values},
+    {"grid", Arg::grid},
     {"kernel_flop", Arg::flop},
     {"kernel_num_gb", Arg::gigabytes},
     {"value", Arg::value},
@@ -376,6 +380,20 @@ class FileReader {
 };
 
 }  // namespace
+
+std::uint32_t ChromeEvent::blocks() const {
+  const std::string_view grid = arg(Arg::grid);
+  std::uint64_t product = grid.empty() ? 0 : 1;
+  const char* const end = grid.data() + grid.size();
+  for (const char* at = grid.data(); at < end;) {
+    std::uint32_t number = 0;
+    const auto [behind, error] = std::from_chars(at, end, number);
+    if (error == std::errc()) product *= number;
+    if (product > std::numeric_limits<std::uint32_t>::max()) return 0;
+    at = behind == at ? at + 1 : behind;
+  }
+  return static_cast<std::uint32_t>(product);
+}
 
 std::int64_t ChromeEvent::number(Arg what, std::int64_t fallback) const {
   const std::string_view text = arg(what);

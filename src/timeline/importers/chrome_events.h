@@ -37,10 +37,12 @@ enum class Arg : std::uint8_t {
   group_description,
   group_ranks,
   sequence,
+  peer,        // the rank that sends or receives
   input_dims,  // of a host's operator
   input_types,
   input_values,
-  flop,  // of a kernel
+  grid,  // of a kernel, as are the next two
+  flop,
   gigabytes,
   value,  // of our own merge's tracks
   rank,
@@ -66,6 +68,7 @@ struct ChromeEvent {
   std::string_view arg(Arg what) const { return args[static_cast<std::size_t>(what)]; }
   // `fallback` where there is no such argument, or no number.
   std::int64_t number(Arg what, std::int64_t fallback = kNone) const;
+  std::uint32_t blocks() const;  // of a kernel's grid "[800, 1, 1]"; 0: unknown
 };
 
 // The members beside traceEvents: scalars as text, short objects and arrays as JSON.

@@ -152,6 +152,12 @@ class ChromeBuilder {
     }
     if (options_.analysis && (kind == EventKind::host || kind == EventKind::other)) {
       if (kind == EventKind::host) count_process(event);
+      constexpr Nanos kLong = 1'000'000;
+      if (event.duration >= kLong && trace().host_calls.size() < kMaxImportedSlices) {
+        trace().host_calls.push_back({event.begin, event.begin + event.duration,
+                                      thread_of(event, false).track,
+                                      trace().strings.intern_valid(event.name)});
+      }
       ++counts().ignored;
       if (event.phase == 'B') open(event, {}, kind, false);
       return;
@@ -252,6 +258,7 @@ class ChromeBuilder {
     if (gpu) {
       detail.correlation = static_cast<std::uint64_t>(event.number(Arg::correlation, 0));
       detail.bytes = event.number(Arg::bytes);
+      detail.blocks = event.blocks();
       detail.collective = collective_of(event);
     }
     if (keep_args) {

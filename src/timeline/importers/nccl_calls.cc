@@ -62,7 +62,8 @@ Collective NcclCalls::collective_of(const NcclCall& call) {
   const bool pair = call.peer != kNone;
   std::string group = call.communicator;
   if (pair) {
-    group += fmt::format(" {}-{}", std::min(call.rank, call.peer), std::max(call.rank, call.peer));
+    const bool sends = call.function == "Send";
+    group += fmt::format(" {}-{}", sends ? call.rank : call.peer, sends ? call.peer : call.rank);
   } else {
     group += ' ' + call.function;
   }

@@ -1,0 +1,131 @@
+#include "timeline/analysis/kernel_comparison.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/statistics.h"
+#include "timeline/analysis/devices.h"
+
+namespace assay::timeline {
+
+KernelComparison::KernelComparison(const Trace& trace, const Analysis& analysis)
+    : trace_(trace), analysis_(analysis), device_of_(device_of_tracks(trace)) {}
+
+Compared KernelComparison::compare(const Culprit& culprit) const {
+  struct Sum {
+    double time = 0;
+    double count = 0;
+    double work = 0;
+  };
+  const Kind kind = culprit.part == Culprit::Part::copies ? Kind::memory : Kind::compute;
+  // By device; of one without peers, 1 are its steps and 0 the others.
+  std::unordered_map<StringId, std::map<std::size_t, Sum>> kernels;
+  for (const Slice& slice : trace_.slices) {
+    const Track& track = trace_.tracks[slice.track];
+    if (!track.gpu || track.jobs || slice.kind != kind) continue;
+    const bool inside = within(culprit, slice.begin);
+    std::size_t device = device_of_[slice.track];
+    if (culprit.itself ? device != culprit.devices[0] : !inside) continue;
+    if (culprit.itself) device = inside ? 1 : 0;
+    Sum& sum = kernels[slice.name][device];
+    sum.time += static_cast<double>(slice.end - slice.begin);
+    ++sum.count;
+    if (slice.detail == kNoIndex) continue;
+    const Detail& detail = trace_.details[slice.detail];
+    sum.work += kind == Kind::memory ? static_cast<double>(std::max<std::int64_t>(0, detail.bytes))
+                                     : static_cast<double>(detail.blocks);
+  }
+  double time = 0;
+  double usual_time = 0;
+  double work = 0;  // weighted by time
+  double usual_work = 0;
+  Compared result;
+  for (const auto& [name, sums] : kernels) {
+    if (sums.size() < 2) continue;
+    std::vector<double> times;
+    std::vector<double> works;
+    for (const auto& [device, sum] : sums) {
+      times.push_back(sum.time / sum.count);
+      works.push_back(sum.work / sum.count);
+    }
+    const double usual = lower_median(std::move(times));
+    const double usual_blocks = lower_median(std::move(works));
+    for (const std::size_t device :
+         culprit.itself ? std::vector<std::size_t>{1} : culprit.devices) {
+      const auto own = sums.find(device);
+      if (own == sums.end()) continue;
+      const Sum& sum = own->second;
+      time += sum.time;
+      usual_time += usual * sum.count;
+      if (sum.work > 0 && usual_blocks > 0) {
+        work += sum.time * sum.work / sum.count / usual_blocks;
+        usual_work += sum.time;
+      }
+      const auto excess = static_cast<Nanos>(sum.time - usual * sum.count);
+      if (excess <= result.excess) continue;
+      result.worst = trace_.strings.text(name);
+      result.excess = excess;
+    }
+  }
+  if (usual_time > 0) result.time = time / usual_time;
+  if (usual_work > 0) result.work = work / usual_work;
+  if (kind == Kind::compute) result.work = std::max(result.work, operations_of(culprit));
+  return result;
+}
+
+std::string KernelComparison::host_in_gap(std::size_t device, std::size_t step) const {
+  const Interval window = analysis_.windows[step];
+  Intervals busy;
+  std::uint32_t source = kNoIndex;
+  for (const Slice& slice : trace_.slices) {
+    const Track& track = trace_.tracks[slice.track];
+    if (!track.gpu || track.jobs || device_of_[slice.track] != device) continue;
+    source = track.source;
+    if (slice.end > window.begin && slice.begin < window.end) {
+      busy.push_back({slice.begin, slice.end});
+    }
+  }
+  const std::array<Interval, 1> cut{window};
+  Interval gap;
+  for (const Interval& one : subtract(cut, unite(std::move(busy)))) {
+    if (one.end - one.begin > gap.end - gap.begin) gap = one;
+  }
+  std::string_view found;
+  Nanos shortest = std::numeric_limits<Nanos>::max();
+  const auto consider = [&](const auto& call) {
+    if (trace_.tracks[call.track].source != source || trace_.tracks[call.track].gpu) return;
+    const Nanos common = std::min(call.end, gap.end) - std::max(call.begin, gap.begin);
+    if (2 * common <= gap.end - gap.begin || call.end - call.begin >= shortest) return;
+    shortest = call.end - call.begin;
+    found = trace_.strings.text(call.name);
+  };
+  for (const HostCall& call : trace_.host_calls) consider(call);
+  for (const Slice& slice : trace_.slices) consider(slice);
+  return found.starts_with("ProfilerStep") ? std::string() : std::string(found);
+}
+
+bool KernelComparison::within(const Culprit& culprit, Nanos time) const {
+  const auto after = std::ranges::upper_bound(analysis_.windows, time, {}, &Interval::begin);
+  return after != analysis_.windows.begin() &&
+         culprit.in_step(static_cast<std::size_t>(after - analysis_.windows.begin()) - 1);
+}
+
+// Recorded floating-point operations of the whole trace over those of the median rank.
+double KernelComparison::operations_of(const Culprit& culprit) const {
+  std::map<std::int32_t, double> sums;  // by rank
+  for (const OperatorCall& call : trace_.operator_calls) {
+    sums[trace_.tracks[call.track].rank] += std::max(0.0, trace_.operator_kinds[call.kind].flop);
+  }
+  std::vector<double> all;
+  for (const auto& [rank, sum] : sums) all.push_back(sum);
+  const double usual = lower_median(std::move(all));
+  const auto own = sums.find(culprit.ranks.empty() ? kNone : culprit.ranks.front());
+  const bool whole = culprit.steps.size() == analysis_.steps.size();
+  return whole && usual > 0 && own != sums.end() ? own->second / usual : 1;
+}
+
+}  // namespace assay::timeline

@@ -1,0 +1,99 @@
+#include "timeline/analysis/stage_links.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "timeline/analysis/devices.h"
+
+namespace assay::timeline {
+namespace {
+
+struct JobKey {
+  std::size_t step = 0;
+  std::size_t pipeline = 0;
+  std::ptrdiff_t stage = 0;
+  Pass pass = Pass::forward;
+  std::int32_t micro_batch = 0;
+  std::int32_t chunk = 0;
+  friend auto operator<=>(const JobKey&, const JobKey&) = default;
+};
+
+// Where the micro batch of a job may come from: the neighbour in the usual direction, at the ends
+// of the pipeline the chunk before on the other end, or the other neighbour (DualPipe).
+std::array<JobKey, 2> origins_of(JobKey key, std::ptrdiff_t stages) {
+  const std::ptrdiff_t back = key.pass == Pass::forward ? -1 : 1;
+  JobKey usual = key;
+  usual.stage += back;
+  if (usual.stage < 0 || usual.stage >= stages) {
+    usual.stage = back < 0 ? stages - 1 : 0;
+    usual.chunk += static_cast<std::int32_t>(back);
+  }
+  key.stage -= back;
+  return {usual, key};
+}
+
+}  // namespace
+
+std::unordered_map<std::uint32_t, std::uint32_t> stage_links(const Trace& trace,
+                                                             const Analysis& analysis) {
+  std::unordered_map<std::uint32_t, std::uint32_t> links;
+  if (analysis.pipelines.empty() || analysis.pipelines.front().size() < 2) return links;
+  const std::vector<std::size_t> device_of = device_of_tracks(trace);
+  std::vector<std::vector<std::uint32_t>> works(analysis.devices.size());  // by begin
+  for (std::uint32_t i = 0; i < trace.slices.size(); ++i) {
+    const Slice& slice = trace.slices[i];
+    const Track& track = trace.tracks[slice.track];
+    if (track.gpu && !track.jobs && slice.kind == Kind::compute) {
+      works[device_of[slice.track]].push_back(i);
+    }
+  }
+  std::map<std::size_t, std::pair<std::size_t, std::size_t>> places;  // pipeline, stage
+  for (std::size_t i = 0; i < analysis.pipelines.size(); ++i) {
+    for (std::size_t stage = 0; stage < analysis.pipelines[i].size(); ++stage) {
+      places[analysis.pipelines[i][stage]] = {i, stage};
+    }
+  }
+  std::map<JobKey, std::pair<std::uint32_t, std::uint32_t>> jobs;  // first and last work
+  for (const Slice& slice : trace.slices) {
+    PipelineJob job;
+    if (!trace.tracks[slice.track].gpu || slice.micro_batch == kNone ||
+        !parse_job_type(trace.strings.text(slice.category), job) || job.pass == Pass::weight) {
+      continue;
+    }
+    const std::size_t device = device_of[slice.track];
+    const auto place = places.find(device);
+    const auto window =
+        std::ranges::upper_bound(analysis.windows, slice.begin, {}, &Interval::begin);
+    if (place == places.end() || window == analysis.windows.begin()) continue;
+    const auto begin_of = [&](std::uint32_t at) { return trace.slices[at].begin; };
+    const auto first = std::ranges::lower_bound(works[device], slice.begin, {}, begin_of);
+    const auto behind = std::ranges::lower_bound(works[device], slice.end, {}, begin_of);
+    if (first == behind) continue;
+    const JobKey key{static_cast<std::size_t>(window - analysis.windows.begin()),
+                     place->second.first,
+                     static_cast<std::ptrdiff_t>(place->second.second),
+                     job.pass,
+                     slice.micro_batch,
+                     job.chunk};
+    jobs.try_emplace(key, *first, 0).first->second.second = *std::prev(behind);
+  }
+  constexpr Nanos kTolerance = 50'000;  // of the times of different clocks
+  for (const auto& [key, work] : jobs) {
+    const auto stages = static_cast<std::ptrdiff_t>(analysis.pipelines[key.pipeline].size());
+    for (const JobKey& origin : origins_of(key, stages)) {
+      const auto found = jobs.find(origin);
+      if (found == jobs.end()) continue;
+      const Slice& before = trace.slices[found->second.second];
+      const Slice& slice = trace.slices[work.first];
+      if (before.end > slice.begin + kTolerance || before.begin >= slice.begin) continue;
+      links[work.first] = found->second.second;
+      break;
+    }
+  }
+  return links;
+}
+
+}  // namespace assay::timeline
