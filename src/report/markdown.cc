@@ -186,9 +186,9 @@ std::string counts_line(const RunReport& report, const RunComparison* comparison
   for (const char* lane : {"test.lane", "reference.lane"}) {
     const auto label = report.properties.find(lane);
     if (label == report.properties.end()) continue;
-    const auto version = report.properties.find(label->second);
-    if (version == report.properties.end()) continue;
-    line += fmt::format("; {} {}", cell(label->second), cell(version->second));
+    const std::string build = build_of(report.properties, label->second);
+    if (build.empty()) continue;
+    line += fmt::format("; {} {}", cell(label->second), cell(build.substr(0, build.find(','))));
   }
   return line;
 }

@@ -164,10 +164,18 @@ Result<RunReport> load_report(RunReader& run) {
 
 std::string build_of(const std::map<std::string, std::string>& properties,
                      const std::string& label) {
-  const auto build = properties.find(label + ".build");
-  if (build != properties.end()) return build->second;
-  const auto version = properties.find(label);
-  return version == properties.end() ? std::string() : version->second;
+  const auto value = [&](const std::string& key) {
+    const auto found = properties.find(key);
+    return found == properties.end() ? std::string() : found->second;
+  };
+  const bool shared =
+      label == value("reference.lane") && value("reference.framework") == value("test.framework");
+  for (const std::string& each : {label, shared ? value("test.lane") : label}) {
+    for (const std::string& key : {each + ".build", each}) {
+      if (std::string build = value(key); !build.empty()) return build;
+    }
+  }
+  return {};
 }
 
 std::vector<std::string> rerun_flags(const std::map<std::string, std::string>& properties) {

@@ -58,7 +58,7 @@ Result<RunReport> load_report(RunReader& run);
 Paint paint_of(const OutcomeInfo& outcome);
 
 // The build of a lane, as a run's properties state it: its version, commit and fingerprint. Empty
-// if they do not.
+// if they do not. Two lanes of one build share the property of the test lane.
 std::string build_of(const std::map<std::string, std::string>& properties,
                      const std::string& label);
 

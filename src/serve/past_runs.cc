@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "report/run_report.h"
+
 namespace assay {
 namespace {
 
@@ -13,14 +15,14 @@ std::string property(const RunTotals& run, const std::string& key) {
   return found == run.properties.end() ? std::string() : found->second;
 }
 
-// "paddle 3.3.1 on cpu, torch 2.13.0 on cpu, assay 0.1.0". A lane's label starts with the name of
-// its framework; the property with that name is the framework's version.
-std::string build_of(const RunTotals& run) {
+// "paddle 3.3.1 on cpu, torch 2.13.0 on cpu, assay 0.1.0".
+std::string builds_of(const RunTotals& run) {
   std::string build;
   for (const char* role : {"test", "reference"}) {
     const std::string lane = property(run, fmt::format("{}.lane", role));
     if (lane.empty()) continue;
-    const std::string version = property(run, lane.substr(0, lane.find('-')));
+    const std::string whole = build_of(run.properties, lane);
+    const std::string version = whole.substr(0, whole.find(','));
     build += fmt::format("{}{}{} on {}", lane, version.empty() ? "" : " ", version,
                          property(run, fmt::format("{}.device", role)));
     build += ", ";
@@ -56,7 +58,7 @@ void put_history(const std::vector<RunTotals>& others, const RunTotals& own, nlo
   nlohmann::json& list = page["runs"] = nlohmann::json::array();
   for (const RunTotals* run : runs) {
     list.push_back({{"name", run->name},
-                    {"build", build_of(*run)},
+                    {"build", builds_of(*run)},
                     {"last_ms", run->last_ms},
                     {"duration_ms", run->duration_ms},
                     {"sampled", run->sampled},

@@ -169,6 +169,19 @@ TEST(Markdown, AHugeRunHasAtMostSixtyLines) {
   EXPECT_THAT(rows_of(text)[0], HasSubstr(" repro 'my run' "));
 }
 
+TEST(Markdown, LanesOfOneBuildBothNameIt) {
+  StoredRun run;
+  run.add("torch.f(1)", {});
+  const std::vector<std::pair<std::string, std::string>> properties{
+      {"test.lane", "torch-test"},     {"test.framework", "torch"},
+      {"reference.lane", "torch-ref"}, {"reference.framework", "torch"},
+      {"torch-test", "2.13"},          {"torch-test.build", "2.13, commit abc"}};
+  for (const auto& [key, value] : properties) {
+    StoredRun::must(run.store().set_property(key, value));
+  }
+  EXPECT_THAT(summary_of(run), HasSubstr("; torch-test 2.13; torch-ref 2.13\n"));
+}
+
 TEST(Markdown, NamesTheBuildsOfBothSides) {
   StoredRun run;
   run.add("paddle.f(1)", {});
