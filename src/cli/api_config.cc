@@ -368,19 +368,6 @@ const char* value_in_lane(const FrameworkConfig& framework, const std::string& n
   return value;
 }
 
-void note_without_effect(const ApiOptions& options, std::vector<std::string>& notes) {
-  const auto note = [&](bool given, std::string_view flag, std::string_view why) {
-    if (given) notes.push_back(fmt::format("--{} has no effect: {}", flag, why));
-  };
-  note(options.use_cached_numpy, "use_cached_numpy", "assay generates inputs and caches none");
-  note(options.use_gpu_mode, "use_gpu_mode",
-       "lanes on a GPU always generate inputs and compare results there");
-  note(!options.sanitizer_command.empty(), "sanitizer_command",
-       "--use_compute_sanitizer selects the tool");
-  note(!options.sanitizer_error_exitcode.empty(), "sanitizer_error_exitcode",
-       "assay reads the sanitizer's reports");
-}
-
 }  // namespace
 
 std::string check_nan_inf_warning(const LaneConfig& lane) {
@@ -474,7 +461,6 @@ Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::st
   config.exit_on_error = options.exit_on_error;
   config.silence_ms = static_cast<std::int64_t>(options.hang_timeout * 1000);
   ASSAY_CHECK(choose_dump(options, config));
-  note_without_effect(options, notes);
   note_python_path(config, notes);
   for (const LaneConfig* lane : {&config.test, &config.reference}) {
     if (config.settings.values == "usual") break;

@@ -199,18 +199,6 @@ void add_refused(CLI::App& app) {
       ->type_name("BOOL");
 }
 
-// Flags of engineV2 and engineV4 that assay accepts and does not need.
-void add_without_effect(CLI::App& app, ApiOptions& options) {
-  add_bool(app, "--use_cached_numpy", options.use_cached_numpy,
-           "(no effect: assay generates inputs and caches none)");
-  add_bool(app, "--use_gpu_mode,--use_gpu_cache_mode", options.use_gpu_mode,
-           "(no effect: lanes on a GPU always generate inputs and compare results there)");
-  app.add_option("--sanitizer_command", options.sanitizer_command,
-                 "(no effect: --use_compute_sanitizer selects the tool)");
-  app.add_option("--sanitizer_error_exitcode", options.sanitizer_error_exitcode,
-                 "(no effect: assay reads the sanitizer's reports)");
-}
-
 void add_course_options(CLI::App& app, ApiOptions& options) {
   add_worker_options(app, options);
   add_timeout(app, options);
@@ -224,7 +212,6 @@ void add_course_options(CLI::App& app, ApiOptions& options) {
            "Write the inputs and outputs of the case of --api_config in every lane");
   app.add_option("--dump_dir", options.dump_dir,
                  "Folder for --use_dump (default: dump_case in --log_dir)");
-  add_without_effect(app, options);
   add_refused(app);
 }
 

@@ -25,8 +25,6 @@ struct ApiOptions {
   bool test_backward = false;
   bool test_cpu = false;
   bool test_tol = false;
-  bool use_cached_numpy = false;
-  bool use_gpu_mode = false;
   bool bitwise_alignment = false;
   bool show_runtime_status = true;
   bool exit_on_error = false;
@@ -38,9 +36,7 @@ struct ApiOptions {
   std::string gpu_ids;
   bool mps = true;
   std::string use_compute_sanitizer;  // the tool's name, or "True"
-  std::string sanitizer_command;      // of engineV2, without effect
-  std::string sanitizer_error_exitcode;
-  double required_memory = 0;  // GiB for each worker
+  double required_memory = 0;         // GiB for each worker
   std::string log_dir;
   std::string store;
   wire::CaseSettingsT settings;

@@ -61,7 +61,15 @@ constexpr const char* kUsualGateOfReport = "none";
 constexpr std::array<std::string_view, 5> kReportFormats{"text", "json", "sarif", "github",
                                                          "markdown"};
 
-Status list_outcome(RunReader& run, const std::string& text) {
+Status list_flagged(RunReader& run, OutcomeFlag flag) {
+  return run.each({.records = false}, [flag](const FinishedCase& finished) -> Status {
+    if ((finished.verdict.flags & flag) != 0) show_line(stdout, finished.text);
+    return {};
+  });
+}
+
+Status list_cases(RunReader& run, const std::string& text) {
+  if (const auto flag = find_flag(text)) return list_flagged(run, *flag);
   ASSAY_TRY(const Outcome wanted, chosen_outcome("--list", text));
   if (wanted == Outcome::invalid) {
     ASSAY_CHECK(run.each_invalid([](const InvalidLine& line) -> Status {
@@ -201,7 +209,7 @@ Result<int> run_report(ReportOptions options) {
   const RunComparison* compared = comparison ? &*comparison : nullptr;
   ASSAY_CHECK(write_files(options, run, compared));
   if (!options.list.empty()) {
-    ASSAY_CHECK(list_outcome(run, options.list));
+    ASSAY_CHECK(list_cases(run, options.list));
     return kAllGood;
   }
   ASSAY_TRY(const RunReport report, load_report(run));
@@ -238,7 +246,8 @@ Verb add_report_verb(CLI::App& parent) {
                   "Corpus files whose lines annotations and SARIF point to");
   app->add_option("--junit", options->junit, "Write JUnit XML to this file")->check(not_empty());
   app->add_option("--html", options->html, "Write a page to this file")->check(not_empty());
-  app->add_option("--list", options->list, "The cases of one outcome, one a line");
+  app->add_option("--list", options->list,
+                  "The cases of one outcome or flag (flaky, weak, contaminated), one a line");
   app->add_option("-k,--filter", options->filter,
                   "Only cases whose API name matches: 'softmax and not log'. Parts of names with "
                   "and, or, not and parentheses, as in pytest");

@@ -1,18 +1,30 @@
 #include "engine/recorder.h"
 
+#include <fmt/format.h>
+
 #include "base/clock.h"
 #include "schedule/cost.h"
 #include "verdict/endings.h"
 #include "wire/listed_values.h"
 
 namespace assay {
+namespace {
+
+// A case that failed before a retest of the same build, and does not now, is flaky.
+void mention_failure_before(const std::string& failure, Verdict& verdict) {
+  if (failure.empty() || info(verdict.outcome).failed) return;
+  verdict.flags |= kFlaky;
+  verdict.message = fmt::format("before the retest: {}; now: {}", failure,
+                                verdict.message.empty() ? name(verdict.outcome) : verdict.message);
+}
+
+}  // namespace
 
 Judged Recorder::judge(const wire::JobT& job, const wire::RecordBytes& record) const {
   const wire::Record& root = *record.data_nested_root();
   Judged judged;
   judged.job = job;
   judged.verdict = assay::judge(root, policies_.of_case(job.test_case.text), rules_);
-  judged.fresh = root.fresh();
   judged.killed_from_outside = killed_from_outside(root);
   judged.ran_from = root.ran_from();
   judged.ran_to = root.ran_to();
@@ -28,6 +40,7 @@ Status Recorder::record(const Judged& ended) {
   finished.id = job.test_case.id;
   finished.text = job.test_case.text;
   finished.verdict = ended.verdict;
+  mention_failure_before(job.attempt.failed_before, finished.verdict);
   complete_faults(finished.verdict);
   finished.attempts = job.attempt.number;
   finished.finished_ms = wall_ms();

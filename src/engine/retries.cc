@@ -42,11 +42,11 @@ bool same_failure(const Verdict& first, const Verdict& second) {
   return shown(first) == shown(second);
 }
 
-// If the case failed only in a used lane, another case caused that; if it failed in a new lane and
-// not again, it is flaky.
-void mention_first(const Verdict& first, bool fresh, Verdict& verdict) {
+// The retry after a lack of memory had more of it. Of any other failure that does not come again
+// the cause is not known: another case of its lane, or the case itself.
+void mention_first(const Verdict& first, Verdict& verdict) {
   if (first.outcome == verdict.outcome) return;
-  verdict.flags |= fresh ? std::uint8_t{kFlaky} : std::uint8_t{kContaminated};
+  verdict.flags |= first.outcome == Outcome::oom ? kContaminated : kFlaky;
   verdict.message = fmt::format("first {} ({}), then: {}", name(first.outcome), first.message,
                                 verdict.message.empty() ? name(verdict.outcome) : verdict.message);
 }
@@ -65,13 +65,11 @@ std::optional<wire::Isolation> Retries::retry(Judged& judged, bool had_all_memor
   if (judged.job.attempt.isolation == wire::Isolation::shared_retry &&
       !same_failure(before, verdict))
     return wire::Isolation::own_process;
-  // Timed lanes have all run little before.
-  const bool fresh = first->second.fresh || about_speed(before.outcome);
   if (about_speed(before.outcome) && about_speed(verdict.outcome) &&
       before.outcome != verdict.outcome) {
     verdict.outcome = Outcome::unsure;  // the two measurements contradict each other
   }
-  mention_first(before, fresh, verdict);
+  mention_first(before, verdict);
   firsts_.erase(first);
   return std::nullopt;
 }
@@ -83,7 +81,7 @@ std::optional<wire::Isolation> Retries::first_failure(const Judged& judged, bool
   // A case that ran out of all memory would do so again.
   if (outcome == Outcome::oom && had_all_memory) return std::nullopt;
   const wire::JobT& job = judged.job;
-  firsts_.emplace(job.test_case.id, First{judged.verdict, judged.fresh, 0});
+  firsts_.emplace(job.test_case.id, First{judged.verdict, 0});
   const bool shares = share_ && leaves_lanes_alive(outcome) && job.attempt.slots_lost == 0 &&
                       job.test_case.bytes <= kMostSharedBytes;
   return shares ? wire::Isolation::shared_retry : wire::Isolation::own_process;

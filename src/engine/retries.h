@@ -19,7 +19,6 @@ namespace assay {
 struct Judged {
   wire::JobT job;
   Verdict verdict = {};
-  bool fresh = false;                // its lanes had run nothing before
   bool killed_from_outside = false;  // says nothing about the case
   // If a lane ran out of time: the time of another lane that did not.
   std::optional<std::uint64_t> beside_overdue_us = {};
@@ -46,7 +45,6 @@ class Retries {
  private:
   struct First {
     Verdict verdict;
-    bool fresh = false;
     int kills = 0;  // from outside
   };
   std::optional<wire::Isolation> first_failure(const Judged& judged, bool had_all_memory);

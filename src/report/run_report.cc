@@ -226,8 +226,10 @@ std::string outcome_table(const RunReport& report, const std::string& folder,
   const auto line = [&](std::uint64_t count, std::string_view what) {
     if (count > 0) table += fmt::format("  {:>8}  {}\n", count, what);
   };
-  line(report.flaky, "of them flaky: failed once, and passed when retried alone");
-  line(report.contaminated, "of them contaminated: failed only after other cases in the same lane");
+  line(report.flaky,
+       "of them flaky: failed before, and not when run again; the cause is not known");
+  line(report.contaminated,
+       "of them contaminated: ran out of memory beside other cases, and not alone");
   line(report.weak,
        "of those that pass are weak: of some result only shape and dtype were compared");
   line(report.accommodated,

@@ -76,6 +76,14 @@ std::string listed_index() {
                      is_listed());
 }
 
+std::string failures_to_note(std::string_view rows, std::string_view failed, std::string_view of) {
+  return fmt::format(
+      "INSERT INTO failed_before SELECT id, CASE WHEN {1} THEN outcome || ' (' || message || ')' "
+      "ELSE message END FROM {0} WHERE outcome = {2} AND ({1} OR flags & {3} <> 0) "
+      "ON CONFLICT (id) DO UPDATE SET ending = excluded.ending WHERE {1}",
+      rows, failed, of, int{kFlaky});
+}
+
 Status FinishedRow::take(std::string_view faults, std::span<const std::uint8_t> record) {
   finished.verdict.faults.clear();
   if (!faults.empty()) {

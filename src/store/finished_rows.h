@@ -26,6 +26,10 @@ std::string is_listed();
 // A CREATE INDEX statement for the rows that reports list: failures, and passes with a flag.
 std::string listed_index();
 
+// An INSERT statement that keeps how these cases of the table `rows` failed, before a retest: those
+// of the outcome `of` if `failed` is true, and flaky ones. The arguments are SQL.
+std::string failures_to_note(std::string_view rows, std::string_view failed, std::string_view of);
+
 // A row of finished_rows(). Its case owns its faults and record.
 struct FinishedRow {
   FinishedCase finished;

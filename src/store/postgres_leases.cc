@@ -129,6 +129,7 @@ Status PostgresStore::show_claimed(const Claimed& claimed, const VisitJob& visit
     wire::JobT job;
     job.test_case = planned_in(row, 3);
     job.attempt.epoch = unsigned_bits(row[1].as<std::int64_t>());
+    job.attempt.failed_before = row[8].c_str();
     held_[job.test_case.id] = row[0].as<std::int64_t>();
     ASSAY_CHECK(visit(std::move(job)));
   }

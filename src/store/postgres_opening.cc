@@ -137,6 +137,8 @@ Status PostgresStore::make_tables(StoreMode mode) {
     version_ = work.exec1("SELECT version FROM assay_schema")[0].as<int>();
     if (version_ == kVersionWithoutFaults && !options_.read_only) ASSAY_CHECK(upgrade(work));
     if (version_ != kSchemaVersion) return usage_error(version_error(version_));
+    const bool notes = work.exec1("SELECT to_regclass('failed_before') IS NOT NULL")[0].as<bool>();
+    if (!notes && !options_.read_only) work.exec0(kFailedBefore);
     work.commit();
     return {};
   });

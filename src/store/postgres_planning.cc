@@ -298,12 +298,19 @@ Result<std::int64_t> PostgresStore::forget_finished(std::span<const Outcome> out
   if (outcomes.empty()) return 0;
   ASSAY_CHECK(begin_planning());
   std::int64_t forgotten = 0;
+  const bool anew = outcomes.size() == kOutcomes.size();
+  if (anew) {
+    ASSAY_CHECK(in_plan([](pqxx::work& work) { work.exec0("DELETE FROM failed_before"); }));
+  }
   for (const Outcome outcome : outcomes) {
+    const std::string failed = info(outcome).failed ? "true" : "false";
+    const std::string forget =
+        fmt::format(kForget, anew ? "SELECT" : failures_to_note("gone", failed, "$1"));
     Status read_all;
     ASSAY_CHECK(in_plan([&](pqxx::work& work) {
       Tally changes;
       FinishedRow read;
-      for (const auto& row : work.exec_params(kForget, std::string(name(outcome)))) {
+      for (const auto& row : work.exec_params(forget, std::string(name(outcome)))) {
         read_all = show_finished(row, 0, read, [&](const FinishedCase& finished) -> Status {
           changes.take_back(traits_of(finished.text), finished);
           return {};

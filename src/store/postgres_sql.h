@@ -104,9 +104,15 @@ inline constexpr const char* kNewEstimates = R"sql(
 UPDATE planned p SET elements = c.elements, bytes = c.bytes FROM changed c WHERE p.id = c.id
 )sql";
 
-// Removes results and gives them, in the columns of finished_rows().
+// How cases failed before a retest. Made by the first claimer that writes.
+inline constexpr const char* kFailedBefore =
+    "CREATE TABLE IF NOT EXISTS failed_before (id bigint PRIMARY KEY, ending text NOT NULL)";
+
+// Removes results and gives them, in the columns of finished_rows(). {}: failures_to_note(), or a
+// query without effect.
 inline constexpr const char* kForget = R"sql(
 WITH gone AS (DELETE FROM finished WHERE outcome = $1 RETURNING *),
+     noted AS ({}),
      again AS (SELECT bundle, count(*) AS cases FROM planned JOIN gone USING (id) GROUP BY bundle),
      opened AS (UPDATE bundle SET done = false, left_over = left_over + cases
                 FROM again WHERE number = bundle)
@@ -137,7 +143,8 @@ WITH free AS (SELECT number, rank FROM bundle
                                  held_until = now() + $2 * interval '1 ms'
                FROM best WHERE number = next RETURNING number, epoch, left_us)
 SELECT number, epoch, left_us, p.* FROM taken LEFT JOIN LATERAL
-  (SELECT id, text, elements, bytes, work_us FROM planned p
+  (SELECT id, text, elements, bytes, work_us,
+          (SELECT ending FROM failed_before b WHERE b.id = p.id) FROM planned p
    WHERE bundle = number AND (epoch = 1 OR NOT EXISTS (SELECT FROM finished f WHERE f.id = p.id)) {1}
    OFFSET 0) AS p ON true
 ORDER BY number, work_us DESC, id

@@ -33,6 +33,8 @@ CREATE TABLE finished (sequence INTEGER PRIMARY KEY, id INTEGER NOT NULL UNIQUE,
 CREATE TABLE invalid (place TEXT, text TEXT, message TEXT);
 CREATE TABLE tally (changes TEXT NOT NULL);
 )sql";
+constexpr const char* kFailedBefore =
+    "CREATE TABLE IF NOT EXISTS failed_before (id INTEGER PRIMARY KEY, ending TEXT NOT NULL)";
 constexpr const char* kNewColumns = R"sql(
 ALTER TABLE finished ADD COLUMN faults TEXT NOT NULL DEFAULT '';
 ALTER TABLE finished ADD COLUMN took_us INTEGER NOT NULL DEFAULT 0;
@@ -137,6 +139,7 @@ Result<Database> open_to_write(const std::filesystem::path& file, StoreMode mode
   ASSAY_TRY(const std::int64_t version, version_if_any(database, file));
   if (version == 0) ASSAY_CHECK(create_tables(database));
   if (version == kVersionWithoutFaults) ASSAY_CHECK(add_faults(database));
+  ASSAY_CHECK(database.execute(kFailedBefore));
   return database;
 }
 
@@ -323,9 +326,20 @@ Status SqliteStore::forget_invalid() {
   return database_.execute("DELETE FROM invalid");
 }
 
+Status SqliteStore::note_failed_before(Outcome outcome) {
+  const std::string failed = info(outcome).failed ? "true" : "false";
+  ASSAY_TRY(Statement note, database_.prepare(failures_to_note("finished", failed, "?")));
+  note.bind(1, name(outcome));
+  return write(note);
+}
+
 Result<std::int64_t> SqliteStore::forget_finished(std::span<const Outcome> outcomes) {
   std::int64_t forgotten = 0;
+  ASSAY_CHECK(begin());
+  if (outcomes.size() == kOutcomes.size())
+    ASSAY_CHECK(database_.execute("DELETE FROM failed_before"));
   for (const Outcome outcome : outcomes) {
+    if (outcomes.size() < kOutcomes.size()) ASSAY_CHECK(note_failed_before(outcome));
     RunQuery query;
     query.rows = RunQuery::Rows::outcome;
     query.outcome = outcome;
@@ -352,8 +366,9 @@ bool SqliteStore::added_here(std::uint64_t id) {
 // Claims cases in the order in which they were planned, after those of earlier claims.
 Result<Supply> SqliteStore::claim(std::size_t bundles, const VisitJob& visit) {
   ASSAY_TRY(Statement rows,
-            database_.prepare("SELECT number, id, text, elements, bytes FROM planned "
-                              "WHERE number > ? AND id NOT IN (SELECT id FROM finished) "
+            database_.prepare("SELECT number, planned.id, text, elements, bytes, ending "
+                              "FROM planned LEFT JOIN failed_before USING (id) "
+                              "WHERE number > ? AND planned.id NOT IN (SELECT id FROM finished) "
                               "ORDER BY number"));
   rows.bind(1, claimed_to_);
   for (std::size_t claimed = 0; claimed < bundles;) {
@@ -365,6 +380,7 @@ Result<Supply> SqliteStore::claim(std::size_t bundles, const VisitJob& visit) {
     wire::JobT job;
     job.test_case = planned_in(rows, 1);
     job.attempt.epoch = kOnlyEpoch;
+    job.attempt.failed_before = rows.text(5);
     ASSAY_CHECK(visit(std::move(job)));
   }
   return Supply::more;

@@ -68,6 +68,7 @@ class SqliteStore final : public Store {
   Status write(Statement& statement);
   bool added_here(std::uint64_t id);
   Status write_tally();
+  Status note_failed_before(Outcome outcome);
 
   Database database_;
   std::filesystem::path folder_;

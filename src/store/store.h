@@ -129,7 +129,8 @@ class RunPlan {
   virtual Status add_invalid(const InvalidLine& line) = 0;
   // Removes all invalid lines, so that a resumed run does not count them twice.
   virtual Status forget_invalid() = 0;
-  // Makes finished cases with these outcomes unfinished, for a retest. Gives their number.
+  // Makes finished cases with these outcomes unfinished, for a retest. Gives their number. The jobs
+  // of those that had failed say so from then on, unless all outcomes are retested.
   virtual Result<std::int64_t> forget_finished(std::span<const Outcome> outcomes) = 0;
   // Calls `visit` with the id of each finished case.
   virtual Status each_finished_id(const std::function<void(std::uint64_t)>& visit) = 0;

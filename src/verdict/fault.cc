@@ -2,10 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include "verdict/verdict.h"
 
 namespace assay {
 namespace {
+
+using FlagName = std::pair<OutcomeFlag, std::string_view>;
+constexpr std::array<FlagName, 5> kFlagNames{{{kContaminated, "contaminated"},
+                                              {kFlaky, "flaky"},
+                                              {kLeaked, "leaked"},
+                                              {kLeftRunning, "left processes"},
+                                              {kWeak, "weak"}}};
 
 constexpr std::size_t kMostOfError = 100;
 constexpr std::size_t kLeastOfError = 16;  // a shorter start of a message is not specific enough
@@ -84,15 +95,15 @@ std::string describe_mismatch(std::uint8_t kinds) {
 
 std::string describe_flags(std::uint8_t flags) {
   std::string joined;
-  const auto add = [&](OutcomeFlag flag, std::string_view word) {
+  for (const auto& [flag, word] : kFlagNames) {
     if ((flags & flag) != 0) joined += fmt::format("{}{}", joined.empty() ? "" : ", ", word);
-  };
-  add(kContaminated, "contaminated");
-  add(kFlaky, "flaky");
-  add(kLeaked, "leaked");
-  add(kLeftRunning, "left processes");
-  add(kWeak, "weak");
+  }
   return joined;
+}
+
+std::optional<OutcomeFlag> find_flag(std::string_view name) {
+  const auto* const found = std::ranges::find(kFlagNames, name, &FlagName::second);
+  return found == kFlagNames.end() ? std::nullopt : std::optional(found->first);
 }
 
 }  // namespace assay

@@ -120,8 +120,8 @@ enum MismatchKind : std::uint8_t {
 
 // Flags beside an outcome, as bits.
 enum OutcomeFlag : std::uint8_t {
-  kContaminated = 1,  // failed in a used lane, passed in a new one
-  kFlaky = 2,         // passed the retry after a failure in a new lane or from outside the case
+  kContaminated = 1,  // ran out of memory beside other cases, and not alone
+  kFlaky = 2,         // failed before, and not when it ran again; why is not known
   kLeaked = 4,        // left much memory allocated in its lane
   kWeak = 8,          // for some result, only shape and dtype were compared
   kLeftRunning = 16,  // left processes running
@@ -131,5 +131,7 @@ enum OutcomeFlag : std::uint8_t {
 std::string describe_mismatch(std::uint8_t kinds);
 // The names of these flags, such as "flaky"; empty for 0.
 std::string describe_flags(std::uint8_t flags);
+// The flag with this name, such as "weak"; nullopt if there is none.
+std::optional<OutcomeFlag> find_flag(std::string_view name);
 
 }  // namespace assay

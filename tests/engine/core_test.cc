@@ -36,7 +36,6 @@ class OneSlot {
     Judged answer{queued(id)};
     answer.job.attempt.number = attempt;
     answer.verdict.outcome = outcome;
-    answer.fresh = attempt > 1;
     core_.slot_answered(0, {answer});
   }
 

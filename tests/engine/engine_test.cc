@@ -85,22 +85,14 @@ TEST(Engine, AllGoodIsExitCodeZero) {
 TEST(Engine, TakesTheFlagsOfUpstreamsEngines) {
   Cli cli;
   const std::string cases = "--api_config_file=" + cli.write_cases({fake("echo")});
-  const CliResult run = cli.call_api(
-      {cases, "--bitwise_alignment=True", "--show_runtime_status=False", "--use_gpu_mode=True",
-       "--sanitizer_command=compute-sanitizer --target-processes all",
-       "--sanitizer_error_exitcode=86"});
+  const CliResult run =
+      cli.call_api({cases, "--bitwise_alignment=True", "--show_runtime_status=False"});
   EXPECT_EQ(run.status.code, 0) << run.output;
-  for (const char* flag : {"use_gpu_mode", "sanitizer_command", "sanitizer_error_exitcode"}) {
-    EXPECT_THAT(run.output, HasSubstr(fmt::format("note: --{} has no effect", flag)));
-  }
   EXPECT_THAT(run.output, Not(HasSubstr("cases to run")));
   EXPECT_THAT(run.output, Not(HasSubstr("[100%]")));
   const nlohmann::json properties = cli.report()["properties"];
   for (const char* tolerance : {"atol", "rtol"}) EXPECT_EQ(properties[tolerance], "0");
   EXPECT_EQ(properties["error_bar"], "false");
-  const CliResult older = Cli().call_api({cases, "--use_gpu_cache_mode=True"});
-  EXPECT_THAT(older.output, HasSubstr("note: --use_gpu_mode has no effect"));
-  EXPECT_THAT(older.output, HasSubstr("[100%]"));
   const CliResult both = cli.call_api({cases, "--bitwise_alignment=True", "--rtol=0.1"});
   EXPECT_EQ(both.status.code, 2);
   EXPECT_THAT(both.output, HasSubstr("leave out --atol and --rtol"));
@@ -150,7 +142,7 @@ TEST(Engine, ACaseIsNotBlamedForOneThatFailedBeforeItInItsLane) {
   EXPECT_EQ(outcomes.at(lines.front()), "mismatch") << result.output;
   EXPECT_EQ(outcomes.at(lines.back()), "mismatch");
   for (std::size_t i = 1; i < 6; ++i) EXPECT_EQ(outcomes.at(lines[i]), "pass");
-  EXPECT_EQ(cli.report()["flags"]["contaminated"], 5);
+  EXPECT_EQ(cli.report()["flags"]["flaky"], 5);
 }
 
 // By then the lanes of all slots have run something, and would stay for the next case.
@@ -240,8 +232,28 @@ TEST(Engine, ACaseThatFailsOnlyInAUsedLaneIsMarked) {
   EXPECT_EQ(result.status.code, 0) << result.output;
   EXPECT_EQ(cli.outcomes()[fake("contaminated", 5)], "pass");
   const auto flags = cli.report()["flags"];
-  EXPECT_EQ(flags["contaminated"], 1);
-  EXPECT_EQ(flags["flaky"], 0);
+  EXPECT_EQ(flags["flaky"], 1);
+  EXPECT_EQ(flags["contaminated"], 0);
+  const std::string run = cli.run().string();
+  EXPECT_EQ(cli.call({"report", run, "--list=flaky"}).output, fake("contaminated", 5) + "\n");
+  EXPECT_EQ(cli.call({"report", run, "--list=contaminated"}).output, "");
+  EXPECT_EQ(cli.call({"report", run, "--fail-on=any"}).status.code, 0);
+  EXPECT_EQ(cli.call({"report", run, "--fail-on=any", "--strict"}).status.code, 1);
+}
+
+// A run has one build, so nothing was mended in between.
+TEST(Engine, ACaseThatFailsNoMoreAfterARetestIsFlaky) {
+  Cli cli;
+  const std::string line = fake("flawed_at_times");
+  ::setenv("FAKE_BROKEN", "1", 1);
+  EXPECT_EQ(cli.call_api({"--api_config_file=" + cli.write_cases({line})}).status.code, 1);
+  ::unsetenv("FAKE_BROKEN");
+  EXPECT_EQ(cli.call_api({"--retest=True"}).status.code, 0);
+  EXPECT_EQ(cli.outcomes().at(line), "pass");
+  EXPECT_EQ(cli.report()["flags"]["flaky"], 1);
+  EXPECT_EQ(cli.call_api({"--retest=pass", "--fail-on=any", "--strict"}).status.code, 1);
+  EXPECT_EQ(cli.call_api({"--rerun", "--fail-on=any", "--strict"}).status.code, 0);
+  EXPECT_EQ(cli.report()["flags"]["flaky"], 0);
 }
 
 // For each case a lane reports once under which values it does not run, and does not run these

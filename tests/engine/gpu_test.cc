@@ -165,7 +165,7 @@ TEST_F(Gpu, RetriesShareALaneWithNoOtherApi) {
                                 "--num_workers_per_gpu=1", "--values=usual"});
   const nlohmann::json report = cli_.report();
   EXPECT_EQ(report["outcomes"]["mismatch"], 2) << result.output;
-  EXPECT_EQ(report["flags"]["contaminated"], 3);
+  EXPECT_EQ(report["flags"]["flaky"], 3);
 }
 
 TEST_F(Gpu, SecondAttemptsShareAReferenceLane) {

@@ -32,6 +32,19 @@ TEST(Retries, ARetryThatRunsOutOfMemoryRunsAgainAlone) {
   EXPECT_THAT(second.verdict.message, ::testing::HasSubstr("first mismatch"));
 }
 
+// What the retry has and the first attempt had not is memory. Nothing shows the cause of another
+// failure: a kernel that fails at random looks like a victim of its lane.
+TEST(Retries, OnlyALackOfMemoryIsAKnownCause) {
+  for (const Outcome outcome : {Outcome::oom, Outcome::mismatch, Outcome::crash}) {
+    Retries retries;
+    Judged made = judged(outcome);
+    EXPECT_NE(retries.retry(made), kNoRetry);
+    made.verdict = {};
+    EXPECT_EQ(retries.retry(made, true), kNoRetry);
+    EXPECT_EQ(made.verdict.flags, outcome == Outcome::oom ? kContaminated : kFlaky);
+  }
+}
+
 Judged differs(const char* message) { return judged(Outcome::mismatch, message); }
 
 // A process costs more than most retries, and a neighbour would not do the same to a case twice.
@@ -55,7 +68,7 @@ TEST(Retries, AnotherEndingInASharedProcessIsDecidedAlone) {
     second.job.attempt.isolation = wire::Isolation::own_process;
     EXPECT_EQ(retries.retry(second), kNoRetry);
     EXPECT_EQ(second.verdict.outcome, passes ? Outcome::pass : Outcome::mismatch);
-    EXPECT_EQ(second.verdict.flags, passes ? kContaminated : 0) << "the first attempt counts";
+    EXPECT_EQ(second.verdict.flags, passes ? kFlaky : 0) << "the first attempt counts";
   }
 }
 

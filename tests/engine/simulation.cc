@@ -210,7 +210,6 @@ void Simulation::run_case(std::size_t index) {
 Judged Simulation::answer_to(const wire::JobT& queued) {
   const Nature nature = store_.rows.at(queued.test_case.id).nature;
   Judged answer{queued};
-  answer.fresh = queued.attempt.isolation != wire::Isolation::shared;
   answer.ran_from = answer.ran_to = steps_;
   const bool fails =
       nature == Nature::fails || (nature == Nature::flaky && queued.attempt.number == 1);

@@ -370,7 +370,9 @@ TEST_F(Postgres, ARetestMakesCasesOpenAgain) {
   EXPECT_EQ(finished_ids(*store).size(), 2U);
   const StorePtr again = opened();
   EXPECT_EQ(*again->forget_finished(std::array{Outcome::crash}), 1);
-  EXPECT_EQ(claim(*again, 10, Supply::none).size(), 1U);
+  const auto jobs = claim(*again, 10, Supply::none);
+  ASSERT_EQ(jobs.size(), 1U);
+  EXPECT_THAT(jobs[0].attempt.failed_before, ::testing::StartsWith("crash (a message"));
 }
 
 // A bundle that was done is open again if one of its cases is.

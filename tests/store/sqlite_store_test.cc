@@ -243,6 +243,43 @@ TEST(SqliteStore, TheOrderIsThatOfFinishing) {
   EXPECT_THAT(all_unfinished(*store), ElementsAre(2));
 }
 
+// A retest of everything is a run of its own.
+TEST(SqliteStore, AJobKnowsHowItsCaseFailedBeforeARetest) {
+  const Folder folder;
+  const auto how_failed = [&] {
+    std::map<std::uint64_t, std::string> found;
+    EXPECT_TRUE(opened(folder)->claim(9, [&](const wire::JobT& job) -> Status {
+      found[job.test_case.id] = job.attempt.failed_before;
+      return {};
+    }));
+    return found;
+  };
+  const auto finish_all = [&](Outcome first, std::span<const Outcome> forgotten) {
+    const auto store = opened(folder);
+    for (const std::uint64_t id : {1, 2, 3}) {
+      ASSERT_TRUE(store->add_case(wire::planned_case(id, std::to_string(id))));
+      FinishedCase made;
+      made.id = id;
+      made.verdict.outcome = id == 1 ? first : Outcome::pass;
+      made.verdict.message = "as it was";
+      made.verdict.flags = id == 3 ? kFlaky : 0;
+      ASSERT_TRUE(*store->finish(made));
+    }
+    ASSERT_TRUE(store->forget_finished(forgotten));
+    ASSERT_TRUE(store->commit());
+  };
+  const std::array some{Outcome::crash, Outcome::pass};
+  finish_all(Outcome::crash, some);
+  const auto failed = ElementsAre(Pair(1, "crash (as it was)"), Pair(2, ""), Pair(3, "as it was"));
+  EXPECT_THAT(how_failed(), failed);
+  finish_all(Outcome::pass, some);  // once more
+  EXPECT_THAT(how_failed(), failed);
+  std::vector<Outcome> all;
+  for (const OutcomeInfo& each : kOutcomes) all.push_back(each.outcome);
+  finish_all(Outcome::crash, all);
+  EXPECT_THAT(how_failed(), ElementsAre(Pair(1, ""), Pair(2, ""), Pair(3, "")));
+}
+
 TEST(SqliteStore, ForgettingMakesUnfinished) {
   const Folder folder;
   const auto store = opened(folder);

@@ -44,7 +44,6 @@ struct RunOptions {
   bool background = false;
   bool foreground = false;
   bool dry_run = false;
-  std::string engine;
   std::array<std::pair<std::string, std::string>, 3> inputs{
       {{"api_config", ""}, {"api_config_file", ""}, {"api_config_file_pattern", ""}}};
   std::string log_dir;
@@ -217,7 +216,6 @@ Verb add_run_verb(CLI::App& parent) {
   app->add_flag("--foreground", options->foreground,
                 "Run in the foreground, as runner.foreground does");
   app->add_flag("--dry-run", options->dry_run, "Print the commands without running them");
-  app->add_option("--engine", options->engine, "(no effect: assay has one engine)");
   for (auto& [name, value] : options->inputs) {
     app->add_option(dashed(name), value, "Instead of the file's [input]");
   }

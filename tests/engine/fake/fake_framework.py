@@ -331,6 +331,10 @@ class Fake:
             raise TypeError("a tensor is no argument of this")
         raise ValueError("the fake framework does not like this")
 
+    def do_flawed_at_times(self, x):
+        """Right; and wrong."""
+        return self.do_wrong(x) if BROKEN else x
+
     def do_flawed_shape(self, x):
         """Wrong; and of another shape."""
         other = self.do_wrong(x)
@@ -465,7 +469,7 @@ def kill_when_idle(lane, note):
         "nonsense no_kernel out_of_memory needs_all_memory contaminated child hides_its_start hides_as_idle "
         "prevents_its_answer closes_its_channel exits_by_exception interrupts_itself "
         "wrong_in_graphs unsteady raises_the_second_time gpu_fault sanitized wrong_at_both_ends "
-        "flawed_nan flawed_value flawed_raises flawed_shape flawed_dies".split()
+        "flawed_nan flawed_value flawed_raises flawed_at_times flawed_shape flawed_dies".split()
     )
 )
 def unchanged(x, tag=None):
