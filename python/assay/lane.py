@@ -93,8 +93,11 @@ class Lane:
         again = [self._once(job, functions, run) for run in range(2, functions.execution.runs + 1)]
         if text := self.sanitizer.found():
             first, again = (RAISED, SANITIZER, text, [], [], False, first[6], [], [], 0, False), []
+        changed = self.framework.state.restore()
+        if changed:
+            print(f"STATE: {job.api} has changed {', '.join(changed)}", flush=True)
         try:
-            self.native.reply(*first, again)
+            self.native.reply(*first, bool(changed), again)
         except Exception as error:  # a result that fits no reply, such as text that is not UTF-8
             self.native.reply(
                 RAISED, "copy", describe_error(error), [], [], False, first[6], [], [], 0, False

@@ -284,15 +284,16 @@ bool read_run(PyObject* arguments, ReplyParts& parts, PyObject** again) {
   int status = 0;
   int differentiable = 0;
   int self_only = 0;
+  int changed_state = 0;
   const char* phase = nullptr;
   const char* error = nullptr;
   Py_ssize_t phase_size = 0;
   Py_ssize_t error_size = 0;
   unsigned long long device_kb = 0;
-  if (!PyArg_ParseTuple(arguments, "is#s#OOpOOOKp|O", &status, &phase, &phase_size, &error,
+  if (!PyArg_ParseTuple(arguments, "is#s#OOpOOOKp|pO", &status, &phase, &phase_size, &error,
                         &error_size, &parts.outputs, &parts.gradients, &differentiable,
                         &parts.nanoseconds, &parts.evaluations, &parts.overwritten, &device_kb,
-                        &self_only, again)) {
+                        &self_only, &changed_state, again)) {
     return false;
   }
   parts.status = static_cast<wire::Status>(status);
@@ -301,6 +302,7 @@ bool read_run(PyObject* arguments, ReplyParts& parts, PyObject** again) {
   parts.differentiable = differentiable != 0;
   parts.device_kb = device_kb;
   parts.self_only = self_only != 0;
+  parts.changed_state = changed_state != 0;
   return true;
 }
 
@@ -347,7 +349,8 @@ bool answer_job(ModuleState& state, PyObject* arguments) {
 }
 
 // reply(status, phase, error, outputs, gradients, differentiable, nanoseconds, evaluations,
-// overwritten, device_kb, self_only[, again]): `again` lists the same for further runs of the case.
+// overwritten, device_kb, self_only[, changed_state[, again]]): `again` lists the same for further
+// runs of the case.
 PyObject* reply(PyObject* module, PyObject* arguments) {
   ModuleState& state = state_of(module);
   if (!state.channel) return raise(Error{"no channel is open"});

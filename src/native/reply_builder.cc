@@ -201,7 +201,8 @@ Offset<wire::Reply> create_reply(const ReplyParts& parts, FlatBufferBuilder& bui
   return wire::CreateReply(builder, wire::kMessageVersion, parts.index, parts.status, phase, error,
                            inputs, outputs, gradients, parts.differentiable, times,
                            parts.growth.resident_kb, parts.growth.grown_kb, again, evaluations,
-                           overwritten, parts.left_running, parts.device_kb, parts.self_only);
+                           overwritten, parts.left_running, parts.device_kb, parts.self_only,
+                           parts.changed_state);
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ struct ReplyParts {
   MemoryWatch::Growth growth;
   bool left_running = false;
   bool self_only = false;
+  bool changed_state = false;
   std::uint64_t device_kb = 0;
   std::span<const ReplyParts> again;  // further runs of the case
 };

@@ -37,6 +37,7 @@ void count_cases(const TallyKey& key, const TallySums& sums, RunReport& report) 
   report.contaminated += (key.flags & kContaminated) != 0 ? cases : 0;
   report.leaked += (key.flags & kLeaked) != 0 ? cases : 0;
   report.left_running += (key.flags & kLeftRunning) != 0 ? cases : 0;
+  report.changed_state += (key.flags & kChangedState) != 0 ? cases : 0;
   report.weak += key.outcome == Outcome::pass && (key.flags & kWeak) != 0 ? cases : 0;
 }
 
@@ -237,6 +238,9 @@ std::string outcome_table(const RunReport& report, const std::string& folder,
        "bug");
   line(report.partly_judged, "of them not judged under some value regime");
   line(report.leaked, "of them left much memory behind");
+  line(report.changed_state,
+       "of them changed the global state of their lane, which was restored: its log says what "
+       "(STATE)");
   line(report.left_running, "of them left processes running: the lanes' logs name them (LEAK)");
   line(report.unfinished, "planned and not finished: start again with the same --log_dir");
   if (report.accommodated + report.partly_judged > 0) {
@@ -302,6 +306,7 @@ nlohmann::json json_report(const RunReport& report) {
         {"contaminated", report.contaminated},
         {"leaked", report.leaked},
         {"left_processes", report.left_running},
+        {"changed_state", report.changed_state},
         {"weak", report.weak},
         {"accommodated", report.accommodated}}},
       {"accommodations", report.accommodations},

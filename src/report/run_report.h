@@ -39,6 +39,7 @@ struct RunReport {
   std::uint64_t contaminated = 0;
   std::uint64_t leaked = 0;
   std::uint64_t left_running = 0;
+  std::uint64_t changed_state = 0;
   std::uint64_t weak = 0;          // passed, with only shape and dtype compared for some result
   std::uint64_t accommodated = 0;  // cases of APIs with known deviations
   // The known deviations of each API in the run.

@@ -92,10 +92,10 @@ Offset<wire::LaneRecord> lane_record(FlatBufferBuilder& builder, const LaneRun& 
   const auto inputs = copy_fillings(builder, ending.reply->inputs(), said);
   const auto times = copy(builder, reply.nanoseconds());
   const auto overwritten = copy_names(builder, reply.overwritten());
-  return wire::CreateLaneRecord(builder, name_offset, reply.status(), phase, error, inputs, times,
-                                0, reply.resident_kb(), reply.grown_kb(), false, run.role,
-                                overwritten, run.no_gradients, timings, reply.left_running(),
-                                goldens, reply.device_kb(), reply.self_only());
+  return wire::CreateLaneRecord(
+      builder, name_offset, reply.status(), phase, error, inputs, times, 0, reply.resident_kb(),
+      reply.grown_kb(), false, run.role, overwritten, run.no_gradients, timings,
+      reply.left_running(), goldens, reply.device_kb(), reply.self_only(), reply.changed_state());
 }
 
 Offset<Timings> copy_timings(FlatBufferBuilder& builder, std::span<const TimeSeries> all) {

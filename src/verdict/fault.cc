@@ -12,10 +12,11 @@ namespace assay {
 namespace {
 
 using FlagName = std::pair<OutcomeFlag, std::string_view>;
-constexpr std::array<FlagName, 5> kFlagNames{{{kContaminated, "contaminated"},
+constexpr std::array<FlagName, 6> kFlagNames{{{kContaminated, "contaminated"},
                                               {kFlaky, "flaky"},
                                               {kLeaked, "leaked"},
                                               {kLeftRunning, "left processes"},
+                                              {kChangedState, "changed state"},
                                               {kWeak, "weak"}}};
 
 constexpr std::size_t kMostOfError = 100;

@@ -309,6 +309,7 @@ void flag_leaks(const wire::Trial& trial, Verdict& verdict) {
   for (const wire::LaneRecord* lane : *trial.lanes()) {
     if (lane->grown_kb() > kLeakKb) verdict.flags |= kLeaked;
     if (lane->left_running()) verdict.flags |= kLeftRunning;
+    if (lane->changed_state()) verdict.flags |= kChangedState;
   }
 }
 

@@ -120,11 +120,12 @@ enum MismatchKind : std::uint8_t {
 
 // Flags beside an outcome, as bits.
 enum OutcomeFlag : std::uint8_t {
-  kContaminated = 1,  // ran out of memory beside other cases, and not alone
-  kFlaky = 2,         // failed before, and not when it ran again; why is not known
-  kLeaked = 4,        // left much memory allocated in its lane
-  kWeak = 8,          // for some result, only shape and dtype were compared
-  kLeftRunning = 16,  // left processes running
+  kContaminated = 1,   // ran out of memory beside other cases, and not alone
+  kFlaky = 2,          // failed before, and not when it ran again; why is not known
+  kLeaked = 4,         // left much memory allocated in its lane
+  kWeak = 8,           // for some result, only shape and dtype were compared
+  kLeftRunning = 16,   // left processes running
+  kChangedState = 32,  // changed the global state of its lane
 };
 
 // The names of these mismatch kinds, such as "shape, value"; empty for 0.

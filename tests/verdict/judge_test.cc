@@ -388,6 +388,8 @@ TEST(Judge, ALeakIsAFlagBesideAnyOutcome) {
   EXPECT_EQ(judged(parts).flags, 0);
   parts.test.left_running = true;
   EXPECT_EQ(judged(parts).flags, kLeftRunning);
+  parts.test.changed_state = true;
+  EXPECT_EQ(judged(parts).flags, kLeftRunning | kChangedState);
   EXPECT_EQ(describe_flags(kLeftRunning | kWeak), "left processes, weak");
 }
 

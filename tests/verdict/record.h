@@ -22,6 +22,7 @@ struct LaneParts {
   int signal = 0;
   std::int64_t grown_kb = 0;
   bool left_running = false;
+  bool changed_state = false;
   bool self_only = false;
   bool oom_killed = false;
   std::string goldens;  // recorded by
@@ -104,10 +105,11 @@ inline flatbuffers::Offset<wire::LaneRecord> add_lane(flatbuffers::FlatBufferBui
   const auto phase = builder.CreateString(lane.phase);
   const auto error = builder.CreateString(lane.error);
   const auto fillings = builder.CreateVector(inputs);
-  return wire::CreateLaneRecord(
-      builder, name, lane.status, phase, error, fillings, 0, lane.signal, 0, lane.grown_kb,
-      lane.oom_killed, role, 0, false, 0, lane.left_running,
-      lane.goldens.empty() ? 0 : builder.CreateString(lane.goldens), 0, lane.self_only);
+  return wire::CreateLaneRecord(builder, name, lane.status, phase, error, fillings, 0, lane.signal,
+                                0, lane.grown_kb, lane.oom_killed, role, 0, false, 0,
+                                lane.left_running,
+                                lane.goldens.empty() ? 0 : builder.CreateString(lane.goldens), 0,
+                                lane.self_only, lane.changed_state);
 }
 
 inline flatbuffers::Offset<wire::Side> add_side(flatbuffers::FlatBufferBuilder& builder,

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from assay.lane_state import LaneState
 from assay.spec import TensorSpec
 from assay.wire import refuse, text_of
 
@@ -56,6 +57,7 @@ class Framework(ABC):
     tensor_type: type
     dtypes: dict[str, Any]
     _names: dict[Any, str]  # the name of each dtype
+    state = LaneState({})  # of the lane; start() makes it
     _NO_KERNEL: re.Pattern[str]
     _OUT_OF_MEMORY: re.Pattern[str]
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from assay.frameworks import Dense, Framework, look_up
 from assay.frameworks.stopwatch import Stopwatch
+from assay.lane_state import ROUNDING, LaneState
 from assay.sparse import compressed, places
 from assay.spec import TensorSpec
 from assay.wire import DTYPES, SKIPPED, Stop
@@ -86,6 +87,28 @@ class PaddleFramework(Framework):
             self._empty = self._plain_empty()
         if device == "cpu":
             self._seed = self._plain_seed()
+        self.state = self._lane_state()
+
+    def _lane_state(self) -> LaneState:
+        paddle = self.paddle
+        tracer = paddle.base.framework._dygraph_tracer
+
+        def set_static(dynamic: bool) -> None:
+            (paddle.disable_static if dynamic else paddle.enable_static)()
+
+        def set_amp(level: Any) -> None:
+            tracer()._amp_level = level
+
+        return LaneState(  # static mode first: without it there is a tracer
+            {
+                "static mode": (paddle.in_dynamic_mode, set_static),
+                "gradient mode": (paddle.is_grad_enabled, paddle.set_grad_enabled),
+                "default dtype": (paddle.get_default_dtype, paddle.set_default_dtype),
+                "autocast": (lambda: getattr(tracer(), "_amp_level", None), set_amp),
+                "default device": (paddle.get_device, paddle.set_device),
+                "rounding mode": ROUNDING,
+            }
+        )
 
     def placed(self, tensor: Any) -> Any:
         """The tensor on a custom device. It has not run yet: no build here has one."""

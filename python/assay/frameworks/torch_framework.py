@@ -9,6 +9,7 @@ from typing import Any
 from assay.frameworks import Dense, Framework, torch_graphs
 from assay.frameworks.rounding import rounding
 from assay.frameworks.stopwatch import Stopwatch
+from assay.lane_state import ROUNDING, LaneState
 from assay.sparse import Sparse, places
 from assay.spec import TensorSpec
 from assay.torch_cases.names import function_of
@@ -42,6 +43,7 @@ class TorchFramework(Framework):
 
     def __init__(self) -> None:
         import torch
+        import torch.utils._device  # before the fork
 
         self.torch = torch
         self.version: str = torch.__version__
@@ -93,6 +95,33 @@ class TorchFramework(Framework):
         if os.environ.get("FLAGS_cudnn_deterministic", "").lower() in ("1", "true"):
             # As Paddle's lane, which reads the variable itself. What has no such algorithm only warns.
             self.torch.use_deterministic_algorithms(True, warn_only=True)
+        self.state = self._lane_state()
+
+    def _lane_state(self) -> LaneState:
+        torch, kind = self.torch, self._device.split(":")[0]
+        return LaneState(
+            {
+                "gradient mode": (torch.is_grad_enabled, torch.set_grad_enabled),
+                "default dtype": (torch.get_default_dtype, torch.set_default_dtype),
+                "autocast": (
+                    lambda: torch.is_autocast_enabled(kind),
+                    lambda on: torch.set_autocast_enabled(kind, on),
+                ),
+                "deterministic mode": (
+                    lambda: (
+                        torch.are_deterministic_algorithms_enabled(),
+                        torch.is_deterministic_algorithms_warn_only_enabled(),
+                    ),
+                    lambda mode: torch.use_deterministic_algorithms(mode[0], warn_only=mode[1]),
+                ),
+                "number of threads": (torch.get_num_threads, torch.set_num_threads),
+                "default device": (
+                    lambda: torch.utils._device.CURRENT_DEVICE,
+                    torch.set_default_device,
+                ),
+                "rounding mode": ROUNDING,
+            }
+        )
 
     def place(self, name: str) -> Any:
         """The lane's own device for any GPU that a case names."""
@@ -324,10 +353,12 @@ class TorchFramework(Framework):
     def be_deterministic(self) -> None:
         """Deterministic algorithms from now on; operations without one raise an error."""
         self.torch.use_deterministic_algorithms(True)
+        self.state.learn()
 
     def use_threads(self, count: int) -> None:
         """The number of threads of operations."""
         self.torch.set_num_threads(count)
+        self.state.learn()
 
     def dense(self, tensor: Any) -> Dense:
         """The elements, with conjugation and negation applied."""

@@ -16,6 +16,7 @@ from array import array
 from assay import timed
 from assay.frameworks import Dense
 from assay.known_deviation import follows
+from assay.lane_state import LaneState
 from assay.registry import api
 from assay.rules import Literal
 from assay.wire import DTYPES, count_of
@@ -73,6 +74,8 @@ class Fake:
         self.poisoned = False
         self.drawn = 0
         self.in_graph = False
+        self.mode = "usual"
+        self.state = LaneState({"mode": (lambda: self.mode, lambda mode: setattr(self, "mode", mode))})
         if "FAKE_IMPORT_WAITS_FOR_OPENING" in os.environ:
             wait_for_file(os.environ["FAKE_TELLS_OF_OPENING"])
 
@@ -253,6 +256,13 @@ class Fake:
 
     # The same under names that come later: on a GPU small cases run in the order of their texts.
     do_victim, do_worsens = do_poisoned, do_poisons
+
+    def do_changes_mode(self, x):
+        self.mode = "unusual"
+        return x
+
+    def do_needs_mode(self, x):
+        return x if self.mode == "usual" else self.do_wrong(x)
 
     def do_wrong_at_both_ends(self, x):
         other = self.do_wrong(x)
@@ -468,6 +478,7 @@ def kill_when_idle(lane, note):
         for name in "echo crash exit hang wrong raises raises_no_text gives_no_text gives_no_shape "
         "nonsense no_kernel out_of_memory needs_all_memory contaminated child hides_its_start hides_as_idle "
         "prevents_its_answer closes_its_channel exits_by_exception interrupts_itself "
+        "changes_mode needs_mode "
         "wrong_in_graphs unsteady raises_the_second_time gpu_fault sanitized wrong_at_both_ends "
         "flawed_nan flawed_value flawed_raises flawed_at_times flawed_shape flawed_dies".split()
     )
