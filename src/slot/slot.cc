@@ -1,11 +1,15 @@
 #include "slot/slot.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "case/canonical.h"
 #include "slot/batch.h"
 #include "slot/batching.h"
 #include "slot/config.h"
@@ -165,6 +169,22 @@ Status Slot::make_room(const wire::JobT& job) {
   return {};
 }
 
+// In the slot's log, to look into a verdict that seems to come from another case of the lane.
+void log_retries(const std::vector<wire::JobT>& batch, const std::vector<LaneSeat>& seats) {
+  std::string line = "retries";
+  for (const wire::JobT& job : batch) {
+    line += fmt::format(" {}#{}", format_case_id(job.test_case.id), job.attempt.number);
+  }
+  for (const LaneSeat& seat : seats) {
+    if (!seat.lane) continue;
+    line += fmt::format(", {} lane {}{} after {} jobs", seat.spec.label, seat.lane->pid(),
+                        seat.spec.retry_address.empty() ? "" : " of its second server",
+                        seat.lane->cases_run());
+  }
+  fmt::print("{}\n", line);
+  (void)std::fflush(stdout);
+}
+
 Status Slot::run_batch(const std::vector<wire::JobT>& batch) {
   ASSAY_CHECK(make_room(batch.front()));
   const bool retry = is_retry(batch.front());
@@ -183,6 +203,7 @@ Status Slot::run_batch(const std::vector<wire::JobT>& batch) {
   std::vector<wire::JobT> trials = batching_.trials_of(batch);
   ASSAY_CHECK(is_timed(config_.settings) ? time_trials(seats, trials, records)
                                          : run_trials(seats, std::move(trials), records));
+  if (retry) log_retries(batch, seats);
   seats_.end_batch(retry, batching_.is_followed(batch));
   if (recording_) {
     std::vector<GoldenCase> goldens;

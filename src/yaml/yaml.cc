@@ -13,6 +13,7 @@ namespace {
 using Kind = ConfigNode::Kind;
 
 constexpr std::size_t kMostNodes = 20'000;
+constexpr std::size_t kMostBytes = std::size_t{1} << 20;  // a parser takes 60 times as many
 
 ConfigNode scalar(Kind kind, std::string text) { return {kind, 0, std::move(text), "", {}}; }
 
@@ -81,6 +82,7 @@ Result<ConfigNode> converted(const YAML::Node& node, std::string_view where, int
 }  // namespace
 
 Result<ConfigNode> yaml_tree(const std::string& text, std::string_view where) {
+  if (text.size() > kMostBytes) return usage_error(fmt::format("{}: larger than 1 MiB", where));
   try {
     std::size_t left = kMostNodes;
     return converted(YAML::Load(text), where, 0, left);

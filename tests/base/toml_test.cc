@@ -93,6 +93,12 @@ TEST(Toml, RefusesOtherVersionsAndWhatIsNoToml) {
 }
 
 // toml++ and its tables recurse: a deep key was a SIGSEGV.
+TEST(Toml, RefusesWhatIsTooLargeBeforeItIsParsed) {
+  const auto tree = toml_tree(std::string((std::size_t{8} << 20) + 1, '['), "f.toml");
+  ASSERT_FALSE(tree.has_value());
+  EXPECT_EQ(tree.error().message, "f.toml: larger than 8 MiB");
+}
+
 TEST(Toml, RefusesKeysOfManyParts) {
   std::string deep = "a";
   for (int i = 0; i < 100'000; ++i) deep += i % 2 == 0 ? ".a" : ".\"b\"";

@@ -171,6 +171,12 @@ TEST_F(CampaignFile, RefusesErrorsWithTheirLine) {
   EXPECT_THAT(refusal("{}", "c.json"), HasSubstr(".toml, .yaml or .yml"));
 }
 
+TEST(Yaml, RefusesWhatIsTooLargeBeforeItIsParsed) {
+  const auto tree = yaml_tree(std::string((std::size_t{1} << 20) + 1, '['), "f");
+  ASSERT_FALSE(tree.has_value());
+  EXPECT_EQ(tree.error().message, "f: larger than 1 MiB");
+}
+
 TEST_F(CampaignFile, GivesPlainYamlScalarsTheTypesOfPyYaml) {
   const auto tree = yaml_tree("[yes, Off, 12, 1e-3, 1.5, +3, x1, '12', null, 4-7]", "f");
   ASSERT_TRUE(tree.has_value());

@@ -121,6 +121,10 @@ TEST(Engine, OnACpuEachRetryHasLanesOfItsOwn) {
   };
   EXPECT_EQ(lanes("slot0-paddle-test.log"), 1U + 3U);
   EXPECT_EQ(lanes("slot0-torch-reference.log"), 1U + 3U);
+  const auto slot = read_file(cli.run() / "lanes" / "slot0.log");
+  ASSERT_TRUE(slot);
+  EXPECT_EQ(times(*slot, "retries "), 3U) << *slot;
+  EXPECT_EQ(times(*slot, "#2, paddle lane "), 3U) << *slot;
 }
 
 // Each takes longer than records wait to be sent, and runs by itself.
@@ -143,6 +147,22 @@ TEST(Engine, ACaseIsNotBlamedForOneThatFailedBeforeItInItsLane) {
   EXPECT_EQ(outcomes.at(lines.back()), "mismatch");
   for (std::size_t i = 1; i < 6; ++i) EXPECT_EQ(outcomes.at(lines[i]), "pass");
   EXPECT_EQ(cli.report()["flags"]["flaky"], 5);
+}
+
+TEST(Engine, WhatACaseChangesInItsLaneIsSetBackAndTheCaseIsMarked) {
+  Cli cli;
+  std::vector<std::string> lines{fake("changes_mode", 1)};
+  for (int size = 2; size < 8; ++size) lines.push_back(fake("needs_mode", size));
+  const CliResult result = cli.call_api(
+      {"--api_config_file=" + cli.write_cases(lines), "--num_workers_per_gpu=1", "--values=usual"});
+  EXPECT_EQ(result.status.code, 0) << result.output;
+  const nlohmann::json flags = cli.report()["flags"];
+  EXPECT_EQ(flags["changed_state"], 1);
+  EXPECT_EQ(flags["flaky"], 0);
+  const std::string run = cli.run().string();
+  EXPECT_EQ(cli.call({"report", run, "--list=changed state"}).output, lines.front() + "\n");
+  EXPECT_THAT(*read_file(cli.run() / "lanes" / "slot0-paddle-test.log"),
+              HasSubstr("STATE: paddle.fake.changes_mode has changed mode"));
 }
 
 // By then the lanes of all slots have run something, and would stay for the next case.

@@ -99,6 +99,8 @@ TEST(Values, LeavesOutsideTheArenaAreRefused) {
   constexpr std::uint64_t kInside = 4096;
   EXPECT_TRUE(accepted(DType::float32, {2, 3}, kInside, 24));
   EXPECT_TRUE(accepted(DType::float32, {0, 3}, kInside, 0));
+  EXPECT_TRUE(accepted(DType::float32, {3037000500, 3037000500, 0}, kInside, 0));
+  EXPECT_FALSE(accepted(DType::float32, {3037000500, -3037000500, 0}, kInside, 0));
   EXPECT_FALSE(accepted(DType::float32, {2, 3}, kInside, 20));  // size and shape disagree
   EXPECT_FALSE(accepted(DType::float32, {2, 3}, 0, 24));        // the header
   EXPECT_FALSE(accepted(DType::float32, {2, 3}, wire::kArenaBytes - 8, 24));

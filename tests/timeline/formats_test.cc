@@ -75,6 +75,13 @@ TEST_F(Formats, AnUnpackedCopyHasNoNameAndALimit) {
   const auto refused = open_unpacked(bomb);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("more than 100 times as large"));
+  const auto source = open_bytes(bomb);
+  ASSERT_TRUE(source);
+  std::vector<char> block(1 << 20);
+  auto got = (*source)->read(block);
+  while (got && *got > 0) got = (*source)->read(block);
+  ASSERT_FALSE(got);
+  EXPECT_THAT(got.error().message, HasSubstr("more than 100 times as large"));
 }
 
 TEST_F(Formats, GzipAndZstdAreToldFromTheirBytes) {

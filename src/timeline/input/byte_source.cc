@@ -176,10 +176,42 @@ Result<Fd> open_to_read(const std::filesystem::path& path) {
 constexpr std::uint64_t kMostGrowth = 100;
 constexpr std::uint64_t kLeastUnpacked = std::uint64_t{64} << 20U;
 
+// A packed file, and an error where it grows more than a trace can.
+class BoundedSource : public ByteSource {
+ public:
+  BoundedSource(std::unique_ptr<ByteSource> source, std::uint64_t packed_bytes)
+      : source_(std::move(source)), left_(kLeastUnpacked + kMostGrowth * packed_bytes) {}
+  bool packed() const override { return true; }
+
+  Result<std::size_t> read(std::span<char> into) override {
+    ASSAY_TRY(const std::size_t got, source_->read(into));
+    if (got > left_) {
+      return fail(fmt::format(
+          "unpacked it is more than {} times as large; unpack it yourself if you trust it",
+          kMostGrowth));
+    }
+    left_ -= got;
+    return got;
+  }
+
+ private:
+  std::unique_ptr<ByteSource> source_;
+  std::uint64_t left_;
+};
+
 std::unique_ptr<ByteSource> source_of(Fd fd, Packing packing) {
-  if (packing == Packing::gzip) return std::make_unique<GzipSource>(std::move(fd));
-  if (packing == Packing::zstd) return std::make_unique<ZstdSource>(std::move(fd));
-  return std::make_unique<PlainSource>(std::move(fd));
+  if (packing == Packing::none) return std::make_unique<PlainSource>(std::move(fd));
+  struct stat status {};
+  const bool file = ::fstat(fd.get(), &status) == 0 && S_ISREG(status.st_mode);
+  std::unique_ptr<ByteSource> source;
+  if (packing == Packing::gzip) {
+    source = std::make_unique<GzipSource>(std::move(fd));
+  } else {
+    source = std::make_unique<ZstdSource>(std::move(fd));
+  }
+  if (!file) return source;  // nothing is known of a pipe
+  return std::make_unique<BoundedSource>(std::move(source),
+                                         static_cast<std::uint64_t>(status.st_size));
 }
 
 }  // namespace
@@ -210,9 +242,6 @@ Result<Fd> open_unpacked(const std::filesystem::path& path) {
   ASSAY_TRY(Fd fd, open_to_read(path));
   ASSAY_TRY(const Packing packing, packing_of(fd.get()));
   if (packing == Packing::none) return fd;
-  struct stat packed {};
-  if (::fstat(fd.get(), &packed) != 0) return errno_error("cannot read " + path.string());
-  std::uint64_t left = kLeastUnpacked + kMostGrowth * static_cast<std::uint64_t>(packed.st_size);
   const auto source = source_of(std::move(fd), packing);
   ASSAY_TRY(Fd copy, make_nameless_file());
   std::vector<char> block(kBlock);
@@ -220,13 +249,6 @@ Result<Fd> open_unpacked(const std::filesystem::path& path) {
     const auto got = source->read(block);
     if (!got) return usage_error(path.string() + ": " + got.error().message);
     if (*got == 0) return copy;
-    if (*got > left) {
-      return usage_error(
-          fmt::format("{}: unpacked it is more than {} times as large; unpack it "
-                      "yourself if you trust it",
-                      path.string(), kMostGrowth));
-    }
-    left -= *got;
     const auto written = write_all(copy.get(), std::as_bytes(std::span(block.data(), *got)));
     if (!written) return usage_error(path.string() + ": " + written.error().message);
   }
