@@ -19,29 +19,6 @@ namespace {
 constexpr const char* kDefaultFile = "assay.toml";
 constexpr std::int64_t kVersion = 1;
 
-// .venv/NAME/bin/python of the source tree, which `make setup` makes; empty if there is none.
-std::string own_environment(const std::string& name) {
-  const auto package = LanePackage::find();
-  if (!package) return {};
-  const auto python = package->python_path.parent_path() / ".venv" / name / "bin" / "python";
-  std::error_code error;
-  return std::filesystem::exists(python, error) ? python.string() : std::string();
-}
-
-// The Python of the environment that assay is installed in. The wheel's command names it
-// (python/assay/__main__.py); a program that is called by its path lies in
-// PREFIX/lib/pythonX.Y/site-packages. Empty if assay is not installed.
-std::string installing_python() {
-  if (const char* named = std::getenv("ASSAY_PYTHON"); named != nullptr) return named;
-  const auto package = LanePackage::find();
-  if (!package) return {};
-  const std::filesystem::path packages = package->python_path.parent_path().parent_path();
-  if (packages.filename() != "site-packages") return {};
-  const auto python = packages.parent_path().parent_path().parent_path() / "bin" / "python3";
-  std::error_code error;
-  return std::filesystem::exists(python, error) ? python.string() : std::string();
-}
-
 // A usage error for a framework that assay has no file for. An environment that names the module of
 // another one (ASSAY_FRAMEWORK_MODULE) allows any name.
 Status check_framework(const std::string& file, const std::string& table,
@@ -165,9 +142,7 @@ FrameworkConfig Settings::framework(const std::string& name, const std::string& 
   config.name = name;
   config.keep = keep_frameworks;
   if (!python.empty()) config.python = python;
-  if (config.python.empty()) config.python = own_environment(name);
-  if (config.python.empty()) config.python = installing_python();
-  if (config.python.empty()) config.python = "python3";
+  if (config.python.empty()) config.python = python_of(name);
   return config;
 }
 

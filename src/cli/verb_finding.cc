@@ -12,13 +12,14 @@
 
 #include "base/atomic_file.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "case/canonical.h"
 #include "cli/exit_code.h"
-#include "cli/issue_runner.h"
 #include "cli/settings.h"
 #include "report/issue.h"
+#include "report/scripts.h"
 #include "report/shrunk.h"
 #include "store/open_store.h"
 
@@ -35,30 +36,21 @@ struct FindingOptions {
   std::string settings_file;
 };
 
+constexpr int kScriptLimit = 90;  // seconds
+
 // The interpreter of the lane on this machine. What the run says of it is not believed.
 FrameworkConfig interpreter(const Settings& settings, const FindingOptions& options,
-                            const FaultyLane& lane) {
-  const std::string& python =
-      lane.framework == "torch" ? options.torch_python : options.paddle_python;
-  if (settings.lanes.contains(lane.label)) return settings.lane(lane.label, python).framework;
-  return settings.framework(lane.framework, python);
-}
-
-// What the script does here, as a line of the issue. An exception exits with 1, too, so its output
-// counts as well.
-std::string outcome_here(const FrameworkConfig& config, const std::string& api,
-                         const std::string& script) {
-  const auto end = run_script(config, api, script);
-  if (!end) return fmt::format("assay did not run the script: {}", end.error().message);
-  const bool finished =
-      end->output.starts_with("got ") || end->output.find("\ngot ") != std::string::npos;
-  if (end->code == 1 && finished) {
-    return "assay ran the script here: it exits with 1, so the fault shows";
-  }
-  std::string_view last = trimmed(end->output);
-  last.remove_prefix(last.rfind('\n') == std::string_view::npos ? 0 : last.rfind('\n') + 1);
-  return fmt::format("assay ran the script here, and the fault did not show: it {}: {}",
-                     end->code ? fmt::format("exits with {}", *end->code) : "does not end", last);
+                            const std::map<std::string, std::string>& properties,
+                            const std::string& role) {
+  const auto property = [&](const std::string& key) {
+    const auto found = properties.find(role + key);
+    return found == properties.end() ? std::string() : found->second;
+  };
+  const std::string framework = property(".framework");
+  const std::string& python = framework == "torch" ? options.torch_python : options.paddle_python;
+  const std::string label = property(".lane");
+  if (settings.lanes.contains(label)) return settings.lane(label, python).framework;
+  return settings.framework(framework, python);
 }
 
 // The smallest case known that shows the finding.
@@ -95,19 +87,19 @@ Result<int> run_finding(const FindingOptions& options) {
   }
   ASSAY_TRY(const FoundCase shown, shown_case(options.run, *store, finding));
   ASSAY_TRY(const Settings settings, load_settings(options.settings_file));
-  const auto tracer = [&](const FaultyLane& lane, const std::string& api,
-                          const std::string& script) {
-    return trace_call(interpreter(settings, options, lane), api, script);
-  };
-  ASSAY_TRY(const Issue issue, write_issue(properties, finding, shown, tracer));
-  show(stdout, "{}", issue.text);
-  if (!issue.script.empty() && !options.no_run) {
-    show(stdout, "- {}\n",
-         outcome_here(interpreter(settings, options, issue.lane), finding.key.api, issue.script));
-  }
+  ASSAY_TRY(nlohmann::json request, issue_request(properties, finding, shown));
+  request["limit"] = kScriptLimit;
+  request["run"] = !options.no_run;
+  const FrameworkConfig python =
+      interpreter(settings, options, properties, text_of(request, "role"));
+  ASSAY_TRY(const std::vector<nlohmann::json> answers, ask_scripts(python, {request}));
+  const nlohmann::json& issue = answers.front();
+  if (issue.contains("error")) return fail(text_of(issue, "error"));
+  show(stdout, "{}", text_of(issue, "text"));
   if (options.script.empty()) return kAllGood;
-  if (issue.script.empty()) return usage_error("--script: there is none: " + issue.why);
-  ASSAY_CHECK(write_file(options.script, issue.script));
+  const std::string script = text_of(issue, "script");
+  if (script.empty()) return usage_error("--script: there is none: " + text_of(issue, "why"));
+  ASSAY_CHECK(write_file(options.script, script));
   return kAllGood;
 }
 

@@ -52,7 +52,44 @@ constexpr std::array kLaneEnvironment = {
     "FLAGS_use_stride_kernel=1",
 };
 
+// .venv/NAME/bin/python of the source tree, which `make setup` makes; empty if there is none.
+std::string own_environment(const std::string& name) {
+  const auto package = LanePackage::find();
+  if (!package) return {};
+  const auto python = package->python_path.parent_path() / ".venv" / name / "bin" / "python";
+  std::error_code error;
+  return std::filesystem::exists(python, error) ? python.string() : std::string();
+}
+
+// The Python of the environment that assay is installed in. The wheel's command names it
+// (python/assay/__main__.py); a program that is called by its path lies in
+// PREFIX/lib/pythonX.Y/site-packages. Empty if assay is not installed.
+std::string installing_python() {
+  if (const char* named = std::getenv("ASSAY_PYTHON"); named != nullptr) return named;
+  const auto package = LanePackage::find();
+  if (!package) return {};
+  const std::filesystem::path packages = package->python_path.parent_path().parent_path();
+  if (packages.filename() != "site-packages") return {};
+  const auto python = packages.parent_path().parent_path().parent_path() / "bin" / "python3";
+  std::error_code error;
+  return std::filesystem::exists(python, error) ? python.string() : std::string();
+}
+
 }  // namespace
+
+std::string python_of(const std::string& framework) {
+  std::string python = own_environment(framework);
+  if (python.empty()) python = installing_python();
+  return python.empty() ? "python3" : python;
+}
+
+std::string any_python() {
+  std::string python = installing_python();
+  for (const char* framework : {"torch", "paddle"}) {
+    if (python.empty()) python = own_environment(framework);
+  }
+  return python.empty() ? "python3" : python;
+}
 
 Result<LanePackage> LanePackage::find() {
   ASSAY_TRY(const std::string program, own_executable());

@@ -50,6 +50,12 @@ struct LanePackage {
   static Result<LanePackage> find();  // looks beside and above the running program
 };
 
+// The interpreter of a framework that nobody names: that of the environment of `make setup`, that
+// of the environment that assay is installed in, python3.
+std::string python_of(const std::string& framework);
+// An interpreter for the parts of the lane package that need no framework.
+std::string any_python();
+
 // The command and environment that call main() of a module of the lane package in the framework's
 // interpreter.
 SpawnOptions module_command(const FrameworkConfig& config, const LanePackage& package,

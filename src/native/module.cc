@@ -140,11 +140,34 @@ Ref fields_to_python(const Table& table, PyObject* type) {
 }
 
 // The arguments that make the case's layer, (args, kwargs); None if it calls a function.
-Ref construction_or_none(const ModuleState& state) {
-  if (!state.parsed.constructs()) return borrowed(Py_None);
-  const PythonCall made = construction_of(state.parsed, state.types);
+Ref construction_or_none(const Case& parsed, const PythonTypes& types) {
+  if (!parsed.constructs()) return borrowed(Py_None);
+  const PythonCall made = construction_of(parsed, types);
   if (!made.args || !made.kwargs) return nullptr;
   return Ref(PyTuple_Pack(2, made.args.get(), made.kwargs.get()));
+}
+
+// parse(text, TensorSpec, DtypeName, PlaceName) -> (api, args, kwargs, construction): the fields of
+// assay.wire.Job that a case's text states.
+PyObject* parse_text(PyObject*, PyObject* arguments) {
+  const char* text = nullptr;
+  Py_ssize_t size = 0;
+  PyObject* tensor_spec = nullptr;
+  PyObject* dtype_name = nullptr;
+  PyObject* place_name = nullptr;
+  if (!PyArg_ParseTuple(arguments, "s#OOO", &text, &size, &tensor_spec, &dtype_name, &place_name)) {
+    return nullptr;
+  }
+  Case parsed;
+  if (const auto status = parse_case({text, static_cast<std::size_t>(size)}, parsed); !status) {
+    return raise(Error{status.error().message});
+  }
+  const PythonTypes types{borrowed(tensor_spec), borrowed(dtype_name), borrowed(place_name), {}};
+  const PythonCall call = call_of(parsed, types);
+  const Ref api = to_python(parsed.api());
+  const Ref construction = construction_or_none(parsed, types);
+  if (!call.args || !call.kwargs || !api || !construction) return nullptr;
+  return PyTuple_Pack(4, api.get(), call.args.get(), call.kwargs.get(), construction.get());
 }
 
 // Calls in a timed sample of each part, if the slot has chosen them.
@@ -178,7 +201,7 @@ PyObject* job_to_python(ModuleState& state) {
   state.fillings.resize(state.parsed.tensor_count());
   const PythonCall call = call_of(state.parsed, state.types);
   const Ref api = to_python(state.parsed.api());
-  const Ref construction = construction_or_none(state);
+  const Ref construction = construction_or_none(state.parsed, state.types);
   const Ref calls = calls_of(*job.attempt());
   if (!call.args || !call.kwargs || !api || !construction || !calls) return nullptr;
   // The same for a whole batch.
@@ -410,11 +433,12 @@ void release(void* module) {
 // CPython's ABI needs mutable tables, because it fills them in.
 PyMODINIT_FUNC PyInit_assay_native() {
   namespace n = assay::native;
-  static std::array<PyMethodDef, 19> methods{{
+  static std::array<PyMethodDef, 20> methods{{
       {"die_with_parent", n::die_with_parent, METH_VARARGS, nullptr},
       {"prepare", n::prepare_device, METH_VARARGS, nullptr},
       {"open", n::open_channel, METH_VARARGS, nullptr},
       {"next", n::next_job, METH_NOARGS, nullptr},
+      {"parse", n::parse_text, METH_VARARGS, nullptr},
       {"fill", n::fill_tensor, METH_VARARGS, nullptr},
       {"fill_literal", n::fill_literal, METH_VARARGS, nullptr},
       {"fill_shared", n::fill_shared, METH_VARARGS, nullptr},

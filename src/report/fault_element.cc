@@ -4,12 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "case/parser.h"
 #include "report/inputs.h"
-#include "report/issue_script.h"
 #include "verdict/messages.h"
 #include "wire/frame.h"
 
@@ -134,7 +134,75 @@ class InputReader {
   std::uint64_t id_;
 };
 
+// A number as a Python literal.
+std::string python_literal(DType dtype, double value, double second) {
+  std::string text = element_text(dtype, value, second);
+  if (info(dtype).kind != DTypeClass::complex) return text;
+  return fmt::format("complex({}, {})", element_text(DType::float64, value),
+                     element_text(DType::float64, second));
+}
+
+const wire::Comparison* comparison_of(const wire::Pair& pair, const Fault& fault,
+                                      std::size_t& place) {
+  const auto* comparisons = fault.gradient ? pair.gradients() : pair.outputs();
+  for (std::uint32_t i = 0; comparisons != nullptr && i < comparisons->size(); ++i) {
+    const wire::Comparison* comparison = comparisons->Get(i);
+    if (comparison->path() == nullptr || comparison->path()->string_view() != fault.leaf) continue;
+    place = i;
+    return comparison;
+  }
+  return nullptr;
+}
+
+void read_bar(const wire::Comparison& comparison, bool of_reference, Witness& witness) {
+  const wire::Bar& bar = *comparison.bar();
+  const wire::Distance* worst = of_reference ? bar.reference() : bar.test();
+  const wire::Measurement* measured = comparison.measurement();
+  const auto dtype = static_cast<DType>(comparison.left()->dtype());
+  witness.index = worst->index();
+  witness.element = measured != nullptr && witness.index < measured->count();
+  const double got = of_reference ? bar.reference_value() : bar.test_value();
+  witness.got = python_literal(dtype, got, 0);
+  witness.right = python_literal(info(dtype).kind == DTypeClass::floating ? DType::float64 : dtype,
+                                 bar.true_value(), 0);
+  witness.by_reference = python_literal(dtype, bar.reference_value(), 0);
+  witness.apart = std::abs(got - bar.true_value());
+  if (info(dtype).kind == DTypeClass::complex) witness.element = false;  // bars keep moduli
+}
+
+void read_measurement(const wire::Comparison& comparison, Witness& witness) {
+  const wire::Offender& first = *comparison.measurement()->first();
+  const auto left = static_cast<DType>(comparison.left()->dtype());
+  const auto right = static_cast<DType>(comparison.right()->dtype());
+  witness.index = first.index();
+  witness.element = true;
+  witness.got = python_literal(left, first.left(), first.left_imaginary());
+  witness.right = python_literal(right, first.right(), first.right_imaginary());
+  witness.by_reference = witness.right;
+  witness.apart =
+      std::hypot(first.left() - first.right(), first.left_imaginary() - first.right_imaginary());
+}
+
 }  // namespace
+
+Witness witness_of(const wire::Trial& trial, const Fault& fault) {
+  Witness witness;
+  if (fault.kinds == 0 || trial.pairs() == nullptr || trial.pairs()->size() == 0) return witness;
+  const wire::Comparison* comparison = comparison_of(*trial.pairs()->Get(0), fault, witness.place);
+  if (comparison == nullptr) return witness;
+  witness.comparison = comparison;
+  const bool of_reference = fault.outcome == Outcome::reference_error;
+  const wire::Bar* bar = comparison->bar();
+  const wire::Distance* side =
+      bar == nullptr ? nullptr : (of_reference ? bar->reference() : bar->test());
+  if (side != nullptr && comparison->left() != nullptr)
+    read_bar(*comparison, of_reference, witness);
+  const wire::Measurement* measured = comparison->measurement();
+  if (!witness.element && measured != nullptr && measured->first() != nullptr) {
+    read_measurement(*comparison, witness);
+  }
+  return witness;
+}
 
 std::string FaultElement::inputs_line() const {
   std::vector<std::string> parts;

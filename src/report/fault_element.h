@@ -18,6 +18,21 @@
 
 namespace assay {
 
+// The element that shows a fault, as Python literals.
+struct Witness {
+  const wire::Comparison* comparison = nullptr;  // nullptr: no comparison shows the fault
+  std::size_t place = 0;                         // index among the outputs, or the gradients
+  bool element = false;                          // whether the numbers below are known
+  std::uint64_t index = 0;
+  std::string got;
+  std::string right;
+  std::string by_reference;
+  double apart = 0;  // |got - right|; not finite where one is not
+};
+
+// The witness of a fault in this trial.
+Witness witness_of(const wire::Trial& trial, const Fault& fault);
+
 // An input tensor, with its values as Python literals.
 struct InputValues {
   std::string name;      // "x0", as in the scripts of `assay finding` and `assay repro`

@@ -1,15 +1,13 @@
 #include "report/issue.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
-#include "base/text.h"
 #include "case/canonical.h"
 #include "case/parser.h"
 #include "report/inputs.h"
-#include "report/issue_script.h"
 #include "report/run_report.h"
 
 namespace assay {
@@ -17,58 +15,135 @@ namespace {
 
 using Properties = std::map<std::string, std::string>;
 
-std::string property(const Properties& properties, const std::string& key) {
-  const auto found = properties.find(key);
-  return found == properties.end() ? "of an unknown version" : found->second;
+constexpr std::uint64_t kMostElements = 256;  // of all tensors, so that a person can read them
+
+// What a script compares to show the fault.
+std::string_view compared_by(const Fault& fault) {
+  if (fault.kinds == kInput) return "input";
+  if ((fault.kinds & kStructure) != 0) return "structure";
+  if ((fault.kinds & kShape) != 0) return "shape";
+  return (fault.kinds & kDtype) != 0 ? "dtype" : "value";
 }
 
-std::string title_of(const Finding& finding) {
-  std::string title = fmt::format("{}: {}", finding.key.api, info(finding.key.outcome).name);
-  if (!finding.key.where.empty()) title += fmt::format(", {}", finding.key.where);
-  if (!finding.key.how.empty()) title += fmt::format(": {}", finding.key.how);
-  return title;
+nlohmann::json fault_facts(const Fault& fault) {
+  return {{"outcome", name(fault.outcome)},  {"values", fault.values},
+          {"gradient", fault.gradient},      {"leaf", fault.leaf},
+          {"compares", compared_by(fault)},  {"phase", fault.phase},
+          {"raises", !fault.raised.empty()}, {"lane", fault.lane},
+          {"by_truth", fault.by_truth}};
 }
 
-std::string full_name(const FaultyLane& lane) {
-  return lane.dialect == nullptr ? lane.framework : std::string(lane.dialect->full_name);
+bool is_none(const wire::Side* side) {
+  return side == nullptr || side->missing() || side->kind() == wire::LeafKind::none;
 }
 
-// The name of the lane, if assay.toml defines it, and what its processes have beside the framework.
-std::string particulars_of(const FaultyLane& lane) {
-  std::string text;
-  if (lane.label != lane.framework) text += fmt::format(", lane {}", lane.label);
-  if (!lane.environment.empty()) text += fmt::format(", environment `{}`", lane.environment);
-  if (!lane.modules.empty()) text += fmt::format(", with {}", fmt::join(lane.modules, ", "));
-  return text;
+std::vector<std::int64_t> shape_of(const wire::Side& side) {
+  if (side.shape() == nullptr) return {};
+  return {side.shape()->begin(), side.shape()->end()};
 }
 
-// How the expected value is known.
-std::string known_by(const Properties& properties, const Fault& fault, const Witness& witness) {
-  if (fault.kinds == kInput) return "definition: the call does not promise to change this input";
-  if (witness.comparison == nullptr) {
-    if (fault.outcome == Outcome::crash || fault.outcome == Outcome::timeout) {
-      return "definition: a call returns a result or raises";
+// The element that shows the fault; null if no comparison does.
+nlohmann::json witness_facts(const Witness& witness) {
+  if (witness.comparison == nullptr) return nullptr;
+  const wire::Comparison& comparison = *witness.comparison;
+  nlohmann::json right = {{"kind", "none"}, {"dtype", ""}, {"shape", nlohmann::json::array()}};
+  if (const wire::Side* side = comparison.right(); !is_none(side)) {
+    right = {{"kind", wire::EnumNameLeafKind(side->kind())},
+             {"dtype", name(static_cast<DType>(side->dtype()))},
+             {"shape", shape_of(*side)}};
+  }
+  return {{"place", witness.place},
+          {"element", witness.element},
+          {"index", witness.index},
+          {"right", witness.right},
+          {"by_reference", witness.by_reference},
+          {"apart", witness.apart},
+          {"equality", wire::EnumNameEquality(comparison.equality())},
+          {"lost", is_none(comparison.left())},
+          {"right_side", right}};
+}
+
+// Makes the values of a case again, as literals.
+class Values {
+ public:
+  Values(const Case& parsed, const wire::Trial& trial, std::uint64_t seed, std::uint64_t id)
+      : parsed_(parsed), trial_(trial), seed_(seed), id_(id) {}
+
+  // Of each tensor.
+  Result<nlohmann::json> inputs() const {
+    if (parsed_.total_elements() > kMostElements) {
+      return fail(fmt::format("the case's tensors have more than {} elements", kMostElements));
     }
-    return fmt::format(
-        "the {} lane, which computes a result for this call",
-        property(properties, fault.lane == "reference" ? "test.lane" : "reference.lane"));
-  }
-  if (fault.by_truth) {
-    std::string means =
-        "an evaluation of the same function in float64, repeated with every input moved by half a "
-        "unit in its last place to bound the effect of rounding";
-    if (witness.element) {
-      means += fmt::format("; the reference in the precision of the call gives {}",
-                           witness.by_reference);
+    nlohmann::json tensors = nlohmann::json::array();
+    for (std::size_t i = 0; i < parsed_.tensor_count(); ++i) {
+      const TensorSpec spec = parsed_.tensor(i);
+      std::vector<std::byte> elements(spec.bytes());
+      ASSAY_CHECK(fill_again(filling_of(trial_, i), {seed_, id_, static_cast<std::uint32_t>(i)},
+                             spec.dtype, elements));
+      tensors.push_back(python_numbers(spec.dtype, elements));
     }
-    return means;
+    return tensors;
   }
-  if (witness.comparison->equality() == wire::Equality::bits) {
-    return "definition: the call moves elements and keeps their bits";
+
+  // The results of the run that have gradients, with their upstream gradients.
+  Result<nlohmann::json> outputs() const {
+    nlohmann::json outputs = nlohmann::json::array();
+    if (trial_.pairs() == nullptr || trial_.pairs()->size() == 0) return outputs;
+    const auto* results = trial_.pairs()->Get(0)->outputs();
+    for (std::uint32_t i = 0; results != nullptr && i < results->size(); ++i) {
+      ASSAY_CHECK(add_output(*results->Get(i), i, outputs));
+    }
+    return outputs;
   }
-  return fmt::format("the reference lane, {} {}, on the same inputs",
-                     property(properties, "reference.framework"),
-                     property(properties, property(properties, "reference.lane")));
+
+ private:
+  // Float8 has no kernels for gradients.
+  static bool differentiable(DType dtype) {
+    const DTypeClass kind = info(dtype).kind;
+    return (kind == DTypeClass::floating && size_of(dtype) > 1) || kind == DTypeClass::complex;
+  }
+
+  Status add_output(const wire::Comparison& comparison, std::uint32_t place,
+                    nlohmann::json& outputs) const {
+    const wire::Side* side = comparison.left();
+    if (is_none(side) || side->kind() != wire::LeafKind::tensor) return {};
+    const auto dtype = static_cast<DType>(side->dtype());
+    if (!differentiable(dtype) || side->shape() == nullptr) return {};
+    const std::vector<std::int64_t> shape = shape_of(*side);
+    std::uint64_t count = 1;
+    for (const std::int64_t extent : shape) count *= static_cast<std::uint64_t>(extent);
+    if (count > kMostElements) {
+      return fail(fmt::format("a result has more than {} elements", kMostElements));
+    }
+    std::uint64_t largest = 0;
+    for (const TensorSpec spec : parsed_.tensors()) {
+      if (differentiable(spec.dtype)) largest = std::max(largest, spec.elements());
+    }
+    std::vector<std::byte> elements(count * size_of(dtype));
+    fill(upstream_rule(dtype, count, largest), {seed_, id_, kUpstream + place}, dtype, elements);
+    outputs.push_back({{"path", comparison.path() == nullptr ? "" : comparison.path()->str()},
+                       {"dtype", name(dtype)},
+                       {"shape", shape},
+                       {"numbers", python_numbers(dtype, elements)}});
+    return {};
+  }
+
+  const Case& parsed_;
+  const wire::Trial& trial_;
+  std::uint64_t seed_;
+  std::uint64_t id_;
+};
+
+// Sets "tensors" and "outputs", or "unknown": why they are not known.
+void add_values(const Values& values, const Fault& fault, nlohmann::json& request) {
+  request.update({{"tensors", nlohmann::json::array()},
+                  {"outputs", nlohmann::json::array()},
+                  {"unknown", ""}});
+  const auto set = [&](const char* key, Result<nlohmann::json> made) {
+    made ? request[key] = std::move(*made) : request["unknown"] = made.error().message;
+  };
+  if (fault.gradient || fault.phase == "backward") set("outputs", values.outputs());
+  set("tensors", values.inputs());
 }
 
 // The verdict with the fault of this key first.
@@ -84,41 +159,51 @@ Verdict about(const FaultKey& key, Verdict verdict) {
 
 }  // namespace
 
-Result<Issue> write_issue(const Properties& properties, const Finding& finding,
-                          const FoundCase& shown, const Tracer& tracer) {
+std::string role_of(const Fault& fault) {
+  return fault.lane == "reference" || fault.outcome == Outcome::reference_error ? "reference"
+                                                                                : "test";
+}
+
+std::string build_of_role(const Properties& properties, const std::string& role) {
+  const auto label = properties.find(role + ".lane");
+  const std::string build =
+      build_of(properties, label == properties.end() ? std::string() : label->second);
+  return build.substr(0, build.find(", files "));
+}
+
+Result<nlohmann::json> issue_request(const Properties& properties, const Finding& finding,
+                                     const FoundCase& shown) {
   ASSAY_TRY(const wire::Record* record, wire::open<wire::Record>(shown.record));
   if (!has_lanes(*record)) return fail("the record of this case has no lanes");
   Case parsed;
   if (const auto status = parse_case(shown.text, parsed); !status) {
     return fail("a stored case does not parse: " + status.error().message);
   }
+  ASSAY_TRY(const std::uint64_t seed, run_seed(properties));
   const Verdict verdict = about(finding.key, shown.verdict);
   const Fault& fault = verdict.fault();
   const wire::Trial& trial = trial_under(*record, fault.values);
-  Issue issue;
-  issue.lane = faulty_lane(properties, fault);
-  const FaultyLane& lane = issue.lane;
-  issue.title = title_of(finding);
-  issue.text = fmt::format("# {}\n\n{} {}, device {}{}; found by assay {}\n\n`{}`\n\n", issue.title,
-                           full_name(lane), lane.build, lane.device, particulars_of(lane),
-                           property(properties, "version.assay"), shown.text);
-  ASSAY_TRY(const std::uint64_t seed, run_seed(properties));
-  if (auto script = issue_script(lane, seed, parsed, shown.id, trial, fault, tracer)) {
-    issue.script = std::move(*script);
-    issue.text += fmt::format("```python\n{}```\n\n", issue.script);
-  } else {
-    issue.why = script.error().message;
-    issue.text += fmt::format(
-        "There is no short script: {}. `assay shrink` may find a smaller case; "
-        "`assay repro` writes a longer script.\n\n",
-        issue.why);
-  }
-  issue.text += fmt::format("- got: {}\n- source of the expected result: {}\n", verdict.message,
-                            known_by(properties, fault, witness_of(trial, fault)));
-  issue.text += fmt::format("- seen in {} of the run{}{}\n", count_of(finding.cases, "case"),
-                            circumstances(finding).empty() ? "" : ": ", circumstances(finding));
-  issue.text += fmt::format("- rerun with assay: `{}`\n", rerun_command(shown.text, properties));
-  return issue;
+  const std::string role = role_of(fault);
+  nlohmann::json request = {{"do", "issue"},
+                            {"case", shown.text},
+                            {"properties", properties},
+                            {"role", role},
+                            {"build", build_of_role(properties, role)},
+                            {"fault", fault_facts(fault)},
+                            {"shown", witness_facts(witness_of(trial, fault))},
+                            {"message", verdict.message},
+                            {"rerun", rerun_command(shown.text, properties)},
+                            {"limit", 0},
+                            {"run", false},
+                            {"finding",
+                             {{"api", finding.key.api},
+                              {"outcome", name(finding.key.outcome)},
+                              {"where", finding.key.where},
+                              {"how", finding.key.how},
+                              {"cases", finding.cases},
+                              {"circumstances", circumstances(finding)}}}};
+  add_values({parsed, trial, seed, shown.id}, fault, request);
+  return request;
 }
 
 }  // namespace assay

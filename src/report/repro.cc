@@ -7,18 +7,20 @@
 #include <algorithm>
 #include <cerrno>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/atomic_file.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "case/canonical.h"
 #include "case/parser.h"
 #include "fill/fill.h"
 #include "report/inputs.h"
-#include "report/issue_script.h"
-#include "report/repro_script.h"
+#include "report/issue.h"
 #include "report/run_report.h"
+#include "report/scripts.h"
 #include "wire/messages_generated.h"
 
 namespace assay {
@@ -72,6 +74,8 @@ class Chooser {
   std::size_t count_ = 0;
   std::vector<std::string> shown_;
 };
+
+std::string input_file(std::size_t ordinal) { return fmt::format("x{}.bin", ordinal); }
 
 // Writes the tensor's elements into a mapped file, and returns their checksum.
 Result<std::uint64_t> write_input(const std::filesystem::path& file, const TensorSpec& spec,
@@ -131,8 +135,9 @@ bool wants_backward(const wire::Trial& trial) {
 
 using Properties = std::map<std::string, std::string>;
 
+// Writes the inputs and makes the request for the script.
 Result<Repro> write_repro(const Properties& properties, const FoundCase& found,
-                          const std::filesystem::path& folder) {
+                          const std::filesystem::path& folder, nlohmann::json& request) {
   ASSAY_TRY(const wire::Record* record, wire::open<wire::Record>(found.record));
   if (!has_lanes(*record)) return fail("the record of this case has no test lane");
   ASSAY_TRY(const std::uint64_t seed, run_seed(properties));
@@ -152,22 +157,30 @@ Result<Repro> write_repro(const Properties& properties, const FoundCase& found,
         "the fault was seen with inputs that are transposed, strided or offset in memory; in the "
         "script they are in row-major order");
   }
-
-  ReproScript script;
-  script.case_text = found.text;
-  script.draw_seed = framework_seed(seed, found.id);
-  script.backward = wants_backward(trial);
-  script.comment.push_back(fmt::format("case {}, seed {}", format_case_id(found.id), seed));
-  script.comment.push_back(one_line(fmt::format(
-      "verdict of the run: {} {}", name(found.verdict.outcome), found.verdict.message)));
-  const FaultyLane lane = faulty_lane(properties, fault);
-  script.modules = lane.modules;
-  if (!lane.environment.empty()) {
-    repro.notes.push_back(one_line("the lane had this environment: " + lane.environment));
+  const std::string role = role_of(fault);
+  const auto environment = properties.find(role + ".environment");
+  if (environment != properties.end() && !environment->second.empty()) {
+    repro.notes.push_back(one_line("the lane had this environment: " + environment->second));
   }
-  for (const std::string& note : repro.notes) script.comment.push_back(note);
-  ASSAY_CHECK(write_file(repro.script, repro_script(parsed, script)));
+  std::vector<std::string> comment{
+      fmt::format("case {}, seed {}", format_case_id(found.id), seed),
+      fmt::format("verdict of the run: {} {}", name(found.verdict.outcome), found.verdict.message)};
+  comment.insert(comment.end(), repro.notes.begin(), repro.notes.end());
+  request = {{"do", "repro"},
+             {"case", found.text},
+             {"comment", comment},
+             {"properties", properties},
+             {"role", role},
+             {"build", build_of_role(properties, role)},
+             {"seed", framework_seed(seed, found.id)},
+             {"backward", wants_backward(trial)}};
   return repro;
+}
+
+// Writes the script that an answer of python/assay/scripts holds.
+Status write_script(const Repro& repro, const nlohmann::json& answer) {
+  if (answer.contains("error")) return fail(text_of(answer, "error"));
+  return write_file(repro.script, text_of(answer, "script"));
 }
 
 // The canonical text of a text that is a case; any other text as it is.
@@ -255,16 +268,22 @@ Result<FoundCase> find_case(RunReader& run, std::string_view wanted) {
 Result<Repro> write_repro(RunReader& run, const FoundCase& found,
                           const std::filesystem::path& folder) {
   ASSAY_TRY(const Properties properties, run.properties());
-  return write_repro(properties, found, folder);
+  std::vector<nlohmann::json> requests(1);
+  ASSAY_TRY(Repro repro, write_repro(properties, found, folder, requests[0]));
+  ASSAY_TRY(const std::vector<nlohmann::json> answers, ask_scripts(requests));
+  ASSAY_CHECK(write_script(repro, answers[0]));
+  return repro;
 }
 
 Status write_failed_tests(RunReader& run, const std::filesystem::path& folder,
                           const std::function<void(const std::string&)>& note) {
   Room room;
   ASSAY_TRY(const Properties properties, run.properties());
+  std::vector<Repro> repros;
+  std::vector<nlohmann::json> requests;
   RunQuery query;
   query.rows = RunQuery::Rows::failed;
-  return run.each(query, [&](const FinishedCase& finished) -> Status {
+  ASSAY_CHECK(run.each(query, [&](const FinishedCase& finished) -> Status {
     const Verdict& verdict = finished.verdict;
     if (verdict.outcome == Outcome::invalid) return {};
     if (finished.record.empty()) return {};
@@ -277,10 +296,23 @@ Status write_failed_tests(RunReader& run, const std::filesystem::path& folder,
       note(fmt::format("failed_tests: no room for {}; `assay repro` writes it", name));
       return {};
     }
-    const auto repro = write_repro(properties, found, folder / "failed_tests" / name);
-    if (!repro) note("failed_tests: " + repro.error().message);
+    nlohmann::json request;
+    auto repro = write_repro(properties, found, folder / "failed_tests" / name, request);
+    if (!repro) {
+      note("failed_tests: " + repro.error().message);
+      return {};
+    }
+    repros.push_back(std::move(*repro));
+    requests.push_back(std::move(request));
     return {};
-  });
+  }));
+  ASSAY_TRY(const std::vector<nlohmann::json> answers, ask_scripts(requests));
+  for (std::size_t i = 0; i < repros.size(); ++i) {
+    if (const auto written = write_script(repros[i], answers[i]); !written) {
+      note("failed_tests: " + written.error().message);
+    }
+  }
+  return {};
 }
 
 }  // namespace assay

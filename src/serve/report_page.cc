@@ -16,6 +16,7 @@
 #include "report/performance.h"
 #include "report/repro.h"
 #include "report/run_report.h"
+#include "report/scripts.h"
 #include "report/shown_case.h"
 #include "report/shrunk.h"
 #include "report/tolerances.h"
@@ -49,11 +50,6 @@ Result<nlohmann::json> data_of(RunReader& run, const LiveRun& grown) {
   return data;
 }
 
-Result<TracedCall> no_trace(const FaultyLane& /*lane*/, const std::string& /*api*/,
-                            const std::string& /*script*/) {
-  return fail("a page starts no interpreter");
-}
-
 // The paths of the case's logs, as links in a file of the folder `from`.
 nlohmann::json log_links(const LiveRun::Properties& properties, const FoundCase& found,
                          const std::filesystem::path& folder, const std::filesystem::path& from) {
@@ -68,13 +64,17 @@ nlohmann::json log_links(const LiveRun::Properties& properties, const FoundCase&
   return links;
 }
 
-// Adds a finding's script and text for an issue tracker, if there are any.
-void add_issue(const LiveRun::Properties& properties, const Finding& finding,
-               const FoundCase& found, nlohmann::json& shown) {
-  const auto issue = write_issue(properties, finding, found, no_trace);
-  if (!issue) return;  // a page without a script is better than none
-  shown["script"] = issue->script;
-  shown["issue"] = issue->text;
+// Adds their scripts and texts for an issue tracker to findings, or why there are none.
+void add_issues(const std::vector<nlohmann::json>& requests,
+                const std::vector<nlohmann::json*>& findings) {
+  const auto answers = ask_scripts(requests);
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    nlohmann::json& shown = *findings[i];
+    if (!answers) shown["no_script"] = answers.error().message;
+    if (!answers || (*answers)[i].contains("error")) continue;
+    shown["script"] = text_of((*answers)[i], "script");
+    shown["issue"] = text_of((*answers)[i], "text");
+  }
 }
 
 // Adds to the first findings the script that shows them, their text for an issue tracker, and links
@@ -89,7 +89,9 @@ Status add_scripts(RunReader& run, const LiveRun& grown, const ReportPage& page,
     ids.push_back(findings[i].id);
   }
   const auto from = std::filesystem::absolute(page.file).parent_path();
-  return each_with_lanes(run, ids, [&](const FinishedCase& finished, const wire::Record&) {
+  std::vector<nlohmann::json> requests;
+  std::vector<nlohmann::json*> asking;
+  ASSAY_CHECK(each_with_lanes(run, ids, [&](const FinishedCase& finished, const wire::Record&) {
     FoundCase found;
     found.id = finished.id;
     found.text = finished.text;
@@ -100,9 +102,14 @@ Status add_scripts(RunReader& run, const LiveRun& grown, const ReportPage& page,
     for (auto at = first; at != last; ++at) {
       nlohmann::json& finding = shown[at->second];
       finding["logs"] = logs;
-      add_issue(grown.properties(), findings[at->second], found, finding);
+      auto request = issue_request(grown.properties(), findings[at->second], found);
+      if (!request) continue;  // a page without a script is better than none
+      requests.push_back(std::move(*request));
+      asking.push_back(&finding);
     }
-  });
+  }));
+  add_issues(requests, asking);
+  return {};
 }
 
 }  // namespace
@@ -148,7 +155,8 @@ Result<std::string> served_finding(const std::string& where, std::string_view di
   const std::filesystem::path folder = is_store_address(where) ? "" : where;
   nlohmann::json shown{{"logs", log_links(properties, found, folder, folder / "lanes")}};
   for (nlohmann::json& log : shown["logs"]) log = "log/" + log.get<std::string>();
-  add_issue(properties, *finding, found, shown);
+  ASSAY_TRY(const nlohmann::json request, issue_request(properties, *finding, found));
+  add_issues({request}, {&shown});
   return json_text(shown);
 }
 

@@ -1,14 +1,14 @@
-// assay repro: the right case is found, its inputs are those of the run, its script is what was
-// called. That the script runs is for repro_paddle_test.
+// assay repro: the right case is found, and its inputs are those of the run. Its script is for
+// tests/lane/test_scripts.py, and that the script runs for repro_paddle_test.
 
 #include "report/repro.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "report/repro_script.h"
 #include "stored_run.h"
 
 namespace assay {
@@ -16,19 +16,8 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
-using testing::run_program;
 using ::testing::SizeIs;
 using testing::StoredRun;
-
-std::string script_of(const std::string& text, bool backward = true) {
-  Case parsed;
-  EXPECT_TRUE(parse_case(text, parsed).has_value()) << text;
-  ReproScript facts;
-  facts.case_text = text;
-  facts.backward = backward;
-  return repro_script(parsed, facts);
-}
 
 std::string finding_says(StoredRun& run, const std::string& wanted) {
   const auto found = find_case(run.store(), wanted);
@@ -84,13 +73,28 @@ TEST(Repro, InputsAreTheBytesOfTheRun) {
   EXPECT_THAT(repro.notes, IsEmpty());
   const auto expected = StoredRun::elements(text, inputs, kSeed);
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    const std::string file = StoredRun::must(read_file(run.folder() / "repro" / input_file(i)));
+    const std::string file =
+        StoredRun::must(read_file(run.folder() / "repro" / fmt::format("x{}.bin", i)));
     ASSERT_EQ(file.size(), expected[i].size());
     EXPECT_TRUE(std::ranges::equal(std::as_bytes(std::span(file)), expected[i])) << i;
   }
   std::int64_t value = 0;
   std::memcpy(&value, expected[2].data(), sizeof value);
   EXPECT_EQ(value, -7);
+}
+
+TEST(Repro, WithoutAPythonThereIsALineThatSaysSo) {
+  StoredRun run;
+  run.add_filled(R"(paddle.abs(Tensor([2], "float32")))", {{}});
+  const auto found = StoredRun::must(find_case(run.store(), "abs"));
+  for (const char* python : {"/no/python", "/bin/false"}) {
+    ::setenv("ASSAY_PYTHON", python, 1);
+    const auto repro = write_repro(run.store(), found, run.folder() / "repro");
+    ::unsetenv("ASSAY_PYTHON");
+    ASSERT_FALSE(repro.has_value());
+    EXPECT_THAT(repro.error().message, HasSubstr(python));
+    EXPECT_THAT(repro.error().message, HasSubstr("ASSAY_PYTHON names"));
+  }
 }
 
 TEST(Repro, ADifferentChecksumIsSaid) {
@@ -150,48 +154,6 @@ TEST(Repro, AFailedTestThatNoDiskHoldsIsNoted) {
     ++written;
   }
   EXPECT_EQ(written, 1U);
-}
-
-TEST(ReproScript, ArgumentsArePythonLiterals) {
-  const std::string script = script_of(
-      R"(paddle.f(Tensor([2], "float32"), list[1, -2.0, 1e30], tuple(True,), tuple(), slice(None, Tensor([1], "int64"), -1), Ellipsis, nan, -math.inf, complex(0.5, -2.0), 123456789012345678901234567890, Dtype(bfloat16), type(int), name="a\"b\\\n'", other=None))");
-  EXPECT_THAT(script,
-              HasSubstr("result = paddle.f(x0, [1, -2.0, 1e+30], (True,), (), slice(None, x1, -1), "
-                        "..., float(\"nan\"), float(\"-inf\"), complex(0.5, -2.0), "
-                        "123456789012345678901234567890, paddle.bfloat16, paddle.int64, "
-                        "name=\"a\\\"b\\\\\\x0a'\", other=None)\n"));
-  EXPECT_THAT(script,
-              HasSubstr("x0 = load(\"x0.bin\", paddle.float32, [2])\nx0.stop_gradient = False\n"));
-  EXPECT_THAT(script, Not(HasSubstr("x1.stop_gradient")));  // an integer has no gradient
-}
-
-TEST(ReproScript, TheSameTensorAgainIsTheSameName) {
-  const std::string script = script_of(R"(paddle.equal_(Tensor([2], "float32"), y=Tensor#1))");
-  EXPECT_THAT(script, HasSubstr("paddle.equal_(x0, y=x0)\nresult = x0"));
-  EXPECT_THAT(script, HasSubstr("leaves = [x0]\n"));
-}
-
-TEST(ReproScript, InPlaceCallsWorkOnCopies) {
-  EXPECT_THAT(script_of(R"(paddle.Tensor.__setitem__(Tensor([2], "float32"), 0, 1.0))"),
-              HasSubstr("paddle.Tensor.__setitem__(x0, 0, 1.0)\nresult = x0"));
-  EXPECT_THAT(script_of(R"(paddle.abs_(Tensor([2], "float32")))"),
-              HasSubstr("x0, = map(paddle.assign"));
-  EXPECT_THAT(script_of(R"(paddle.abs(Tensor([2], "float32")))"),
-              Not(HasSubstr("paddle.assign, leaves")));
-  EXPECT_THAT(script_of(R"(paddle.Tensor.__invert__(Tensor([2], "int8")))"),
-              HasSubstr("result = paddle.Tensor.__invert__(x0)"));
-  EXPECT_THAT(script_of("paddle.abs(1)", /*backward=*/false), Not(HasSubstr("paddle.grad")));
-}
-
-// Text of a case never becomes code: the script is one that Python compiles, with the same string.
-TEST(ReproScript, AnyTextIsOneStringOfPython) {
-  const testing::Folder folder;
-  const std::string text = "a\"\"\"\\\n#'\x01\x7f\xE2\x80\xA8{0}%s";
-  const auto ran = run_program(
-      folder, {"python3", "-c",
-               "import ast, sys; sys.stdout.buffer.write(ast.literal_eval(sys.argv[1]).encode())",
-               python_string(text)});
-  EXPECT_EQ(ran.output, text);
 }
 
 }  // namespace

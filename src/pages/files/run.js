@@ -186,8 +186,9 @@ function openFinding(f) {
   const more = el('div'), script = got => fill(more, code(t('Script without assay'), got.script),
     !got.script && run.finding && f.outcome !== 'invalid' && f.id && code(t('Write its script'),
       `${run.finding} ${f.digest} --script=finding.py`),
-    got.issue && el('p', null, copyButton(got.issue, t('Copy as an issue'))), got.logs?.length > 0 && facts([[t('Logs'),
-    got.logs.map((l, i) => [i ? ', ' : '', el('a', { href: encodeURI(l), target: '_blank' }, l.split('/').at(-1))])]]));
+    got.no_script && el('p', null, got.no_script), got.issue && el('p', null, copyButton(got.issue, t('Copy as an issue'))),
+    got.logs?.length > 0 && facts([[t('Logs'), got.logs.map((l, i) => [i ? ', ' : '', el('a',
+      { href: encodeURI(l), target: '_blank' }, l.split('/').at(-1))])]]));
   script(f);
   if (!at('data')) details(f.digest).then(script);
   return [el('p', null, f.message), el('div', { class: 'split' },

@@ -1,15 +1,6 @@
-"""Runs the script of an issue, for `assay finding`, and traces what a function of the API tables calls.
+"""Runs the script of a finding, and traces what a function of the API tables calls in the framework.
 
-A request comes as JSON on standard input, the answer goes as JSON to standard output:
-
-    {"v": 1, "do": "run", "api": …, "script": path, "limit": S}
-        {"code": 1, "output": "got …"}: how the script ended in this interpreter. -11 means SIGSEGV, null that
-        it still ran after the limit
-    {"v": 1, "do": "trace", "api": …, "script": path, "limit": S}
-        {"lines": ["y0 = torch.add(x0, 1)", "result = y0"], "outputs": ["y0"]}: the calls that the function of
-        the tables made when the script called trace()
-
-Both refuse an API that no lane may call: {"error": …}.
+No script of an API that no lane may call is run (check_name).
 """
 
 import json
@@ -20,9 +11,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-VERSION = 1
+from assay.scripts.source import literal
+from assay.wire import Stop
+
 MOST_OUTPUT = 4000  # characters
 NAME = re.compile(r"\by\d+\b")
 TRACE_FILE = "ASSAY_TRACE"  # the variable that names the file to which a traced script writes
@@ -46,42 +39,56 @@ def check_name(api: str) -> None:
         callable_name(api)
 
 
-def run(script: str, limit: float, **environment: str) -> dict[str, Any]:
-    """Runs a script and gives its exit code and the end of its output."""
-    process = subprocess.Popen(
-        [sys.executable, script],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env={**os.environ, **environment},
-        cwd=os.path.dirname(script),
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
-    code: int | None
+def run(script: str, limit: float, **environment: str) -> tuple[int | None, str]:
+    """Runs a script in this interpreter. Gives its exit code, None if it still ran after `limit` seconds, and
+    the end of its output."""
+    with tempfile.TemporaryDirectory(prefix="assay-script-") as folder:
+        process = subprocess.Popen(
+            [sys.executable, "-c", script],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **environment},
+            cwd=folder,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        code: int | None
+        try:
+            output, _ = process.communicate(timeout=limit)
+            code = process.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            output, _ = process.communicate()
+            code = None
+    return code, output[-MOST_OUTPUT:]
+
+
+class TracedCall(NamedTuple):
+    """Calls as lines of Python, of which the last assigns `result`."""
+
+    lines: list[str]
+    outputs: list[str]  # expressions of the result's differentiable tensors
+
+
+def traced(api: str, script: str, limit: float) -> TracedCall | str:
+    """The calls that the tables' function of `api` makes when the script calls trace(), up to the one that
+    ended it; or why they are unknown."""
     try:
-        output, _ = process.communicate(timeout=limit)
-        code = process.returncode
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        output, _ = process.communicate()
-        code = None
-    return {"code": code, "output": output[-MOST_OUTPUT:]}
-
-
-def trace_of(script: str, limit: float) -> dict[str, Any]:
-    """Runs a script that calls trace() and gives the calls up to its end, or up to the one that ended it."""
+        check_name(api)
+    except Stop as reason:
+        return str(reason)
     with tempfile.NamedTemporaryFile() as file:
-        ended = run(script, limit, **{TRACE_FILE: file.name})
+        _, output = run(script, limit, **{TRACE_FILE: file.name})
         told = [json.loads(line) for line in file.read().decode().splitlines()]
     if not told:
-        return {"error": f"it could not be traced: {ended['output'].strip().splitlines()[-1:]}"}
+        return f"it could not be traced: {output.strip().splitlines()[-1:]}"
     if "error" in told[-1]:
-        return told[-1]
+        return str(told[-1]["error"])
     last = told[-1] if "result" in told[-1] else {"result": told[-1]["name"], "outputs": []}
     calls = [each for each in told if "line" in each]
-    return {"lines": needed(calls, last["result"]), "outputs": last["outputs"]}
+    return TracedCall(needed(calls, last["result"]), last["outputs"])
 
 
 def needed(calls: list[dict[str, str]], result: str) -> list[str]:
@@ -112,25 +119,20 @@ class Tracer:
 
     def name_of(self, value: Any) -> str:
         """The value as Python. Raises Untraceable if there is no such text."""
+        text = literal(value, self._known)
+        if text is None:
+            raise Untraceable(f"it passes an argument of type {type(value).__name__}")
+        return text
+
+    def _known(self, value: Any) -> str | None:
         torch = self.torch
         if isinstance(value, torch.Tensor):
             if id(value) in self.names:
                 return self.names[id(value)]
             raise Untraceable("it uses a tensor of unknown origin")
-        if isinstance(value, list | tuple):
-            parts = ", ".join(map(self.name_of, value))
-            return f"[{parts}]" if isinstance(value, list) else f"({parts},)"
-        if isinstance(value, slice):
-            return f"slice({', '.join(map(self.name_of, (value.start, value.stop, value.step)))})"
         if isinstance(value, torch.dtype | torch.layout | torch.memory_format):
             return str(value)
-        if isinstance(value, torch.device):
-            return f'"{value}"'
-        if value is Ellipsis:
-            return "..."
-        if value is None or isinstance(value, bool | int | float | str | complex):
-            return repr(value)
-        raise Untraceable(f"it passes an argument of type {type(value).__name__}")
+        return f'"{value}"' if isinstance(value, torch.device) else None
 
     def called(self, function: Any, args: Any, kwargs: Any) -> Any:
         """Tells of the call before it is made, because it may end the process."""
@@ -193,25 +195,3 @@ def trace(api: str, tensors: dict[str, Any], call: Callable[[Callable[..., Any]]
         except Untraceable as error:
             tell({"error": str(error)})
             raise
-
-
-def main() -> int:
-    """Answers one request."""
-    from assay.wire import Stop
-
-    request = json.load(sys.stdin)
-    if request.get("v") != VERSION:
-        answer: dict[str, Any] = {"error": "a request of another version of assay"}
-    else:
-        try:
-            check_name(request["api"])
-            does = {"run": run, "trace": trace_of}[request["do"]]
-            answer = does(request["script"], request["limit"])
-        except Stop as stop:
-            answer = {"error": str(stop)}
-    print(json.dumps({"v": VERSION, **answer}))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,222 @@
+"""The script of a finding: the call with its inputs as literals, in Python that needs the framework alone.
+
+It prints what came and what is right, and exits with 1 as long as they differ.
+"""
+
+import re
+from math import isfinite
+from textwrap import indent
+
+from assay.scripts.source import LANGUAGES, Case, Lane
+from assay.scripts.tracing import TracedCall, traced
+from assay.spec import INTEGER
+from assay.wire import DIFFERENTIABLE, Fields
+
+MOST_LINES = 30
+PATH = re.compile(r"(\[\d+\]|\.[^\W\d]\w*)*")  # of a part of a result
+
+PROCESS = """\
+process = multiprocessing.get_context("fork").Process(target=call)
+process.start()
+process.join(60)
+print("got      exit code", process.exitcode)
+print("expected exit code 0 or 1: a result or an exception")
+process.kill()
+sys.exit(process.exitcode not in (0, 1))"""
+CAUGHT = """\
+except Exception as error:
+    print(f"got      {type(error).__name__}: {error}")
+    print("expected a result")
+    sys.exit(1)
+print("got      a result")"""
+CHANGED = """\
+changed = [i for i, x in enumerate(tensors) if str(x.tolist()) != before[i]]
+print("got      changed inputs", changed)
+print("expected changed inputs []")
+sys.exit(bool(changed))"""
+COMPARED = """\
+got = {got}
+expected = {expected}
+print("got     ", got)
+print("expected", expected)
+sys.exit({wrong})"""
+
+
+class NoScript(Exception):
+    """Why there is no such script."""
+
+
+class FindingScript:
+    """The script, written from the facts of src/report/issue.cc."""
+
+    def __init__(self, facts: Fields, lane: Lane) -> None:
+        self.facts, self.lane, self.fault, self.shown = facts, lane, facts.fault, facts.shown
+        if lane.framework not in LANGUAGES:
+            raise NoScript(f"assay writes no scripts for {lane.framework}")
+        self.words = LANGUAGES[lane.framework]
+        self.case = Case(facts.case)
+        self.foreign = self.case.module != self.words.module  # the lane called a function of the tables
+        self.differentiates = self.fault.gradient or self.fault.phase == "backward"
+        self.leaves = self.case.leaves()
+        if self.case.in_place:
+            self.leaves = [f"leaves[{i}]" for i in range(len(self.leaves))]
+
+    def text(self) -> str:
+        """The script. Raises NoScript if there is none."""
+        self._check()
+        setup = [*self.words.on_device(self.lane.device), *self._inputs()]
+        call = self._traced(setup) if self.foreign else TracedCall(self.case.lines(), ["result"])
+        body = [*call.lines, *(self._gradients(call.outputs) if self.differentiates else [])]
+        text = "\n".join(self._whole(setup, body))
+        head = "import multiprocessing\n" * (PROCESS in text) + "import sys\n"
+        head += "from math import inf, nan\n" * ("inf" in text or "nan" in text)
+        head += f"\nimport {self.words.module}  # {self.lane.build}\n"
+        head += "".join(f"import {name}  # as the lane of assay.toml does\n" for name in self.lane.modules)
+        text = f"{head}\n{text}\n"
+        if text.count("\n") > MOST_LINES:
+            raise NoScript(f"it would have more than {MOST_LINES} lines")
+        return text
+
+    def _check(self) -> None:
+        if self.lane.execution != "eager":
+            raise NoScript(f"its lane runs under the execution {self.lane.execution}")
+        if self.foreign and not self.lane.tables:
+            raise NoScript("its lane calls a function of another name")
+        if self.fault.outcome == "unstable":
+            raise NoScript("a single call does not show it")
+        if self.facts.unknown:
+            raise NoScript(self.facts.unknown)
+        if self.case.api.startswith("paddle.sparse.") and self.case.tensors:
+            raise NoScript("the case has sparse tensors, which assay makes of dense ones")
+        if self.case.constructs:
+            raise NoScript("the case is a layer, whose parameters assay fills")
+        if any(spec.strides for spec in self.case.tensors):
+            raise NoScript("the case has tensors with strides")
+
+    def _inputs(self) -> list[str]:
+        """The lines that make the tensors."""
+        lines, leaves = [], self.case.leaves() if self.differentiates else []
+        for spec, numbers in zip(self.case.tensors, self.facts.tensors, strict=True):
+            x = f"x{spec.index}"
+            lines.append(f"{x} = {self.words.made(spec.dtype, spec.shape, numbers)}")
+            if self.fault["values"] == "layout" and self.words.module == "paddle" and spec.size > 1:
+                lines += _as_layout(x, spec.index, spec.ndim)
+            lines += [x + self.words.leaf] * (x in leaves)
+        if leaves and (copies := self.case.copies(self.words)):
+            lines += [f"leaves = [{', '.join(leaves)}]", *copies]
+        return lines
+
+    def _traced(self, setup: list[str]) -> TracedCall:
+        """What the tables' function calls in the framework."""
+        tensors = ", ".join(f'"x{spec.index}": x{spec.index}' for spec in self.case.tensors)
+        call = self.case.call("function", self.words.module)
+        lines = [
+            f"from math import inf, nan\n\nimport {self.words.module}\n",
+            "from assay.scripts.tracing import trace\n",
+            *setup,
+            f'trace("{self.case.api}", {{{tensors}}}, lambda function: {call})\n',
+        ]
+        if not self.facts.limit:
+            raise NoScript("a page starts no interpreter")
+        found = traced(self.case.api, "\n".join(lines), self.facts.limit)
+        if isinstance(found, str):
+            raise NoScript(found)
+        return found
+
+    def _gradients(self, outputs: list[str]) -> list[str]:
+        """Differentiates under the upstream gradients of the run, or ones if it had no results."""
+        if not self.leaves:
+            raise NoScript("it differentiates by what is no argument")
+        upstream = [f"{self.words.module}.ones_like({output})" for output in outputs]
+        known = [output for output in self.facts.outputs if output.dtype in DIFFERENTIABLE]
+        if known:
+            outputs = [self._part("result", output.path) for output in known]
+            upstream = [self.words.made(output.dtype, output.shape, output.numbers) for output in known]
+        leaves = ", ".join(self.leaves)
+        lines = [f"outputs, upstream = [{', '.join(outputs)}], [{', '.join(upstream)}]"]
+        gradients = f"gradients = {self.words.gradients}(outputs, [{leaves}], upstream, allow_unused=True)"
+        if self.fault.compares != "structure":
+            return [*lines, gradients]
+        # The framework refuses to differentiate outputs that depend on no input.
+        some = self.words.differentiates.format("output")
+        return [
+            *lines,
+            f"gradients = [None] * {len(self.leaves)}",
+            f"if any({some} for output in outputs):",
+            f"    {gradients}",
+        ]
+
+    def _part(self, whole: str, path: str) -> str:
+        if not PATH.fullmatch(path):
+            raise NoScript("a part of its result has a name that is no Python")
+        return whole + path
+
+    def _whole(self, setup: list[str], body: list[str]) -> list[str]:
+        """All lines behind the imports."""
+        if self.fault.compares == "input":
+            names = ", ".join(f"x{spec.index}" for spec in self.case.tensors)
+            before = [f"tensors = [{names}]", "before = [str(x.tolist()) for x in tensors]"]
+            return [*setup, *before, *body, CHANGED]
+        if self.shown:
+            return [*setup, *body, self._compared()]
+        if self.fault.outcome in ("crash", "timeout"):
+            return [*setup, "", "", "def call():", _indented(body), "", "", PROCESS]
+        if not self.fault.raises:
+            raise NoScript("nothing is compared")
+        if self.fault.phase == "build":
+            setup, body = [], setup + body
+        return [*setup, "try:", _indented(body), CAUGHT]
+
+    def _compared(self) -> str:
+        """Compares what shows the fault with what is right."""
+        shown, right = self.shown, self.shown.right_side
+        part = f"gradients[{shown.place}]" if self.fault.gradient else self._part("result", self.fault.leaf)
+        if self.fault.gradient and shown.place >= len(self.leaves):
+            raise NoScript("it differentiates by what is no argument")
+        differs = "got != expected"
+        match self.fault.compares:
+            case "structure":
+                if shown.lost == (right.kind == "none"):
+                    raise NoScript("the kind of its result differs")
+                expected = '"a tensor"' if shown.lost else "None"
+                return COMPARED.format(
+                    got=part, expected=expected, wrong="got is None" if shown.lost else "got is not None"
+                )
+            case _ if right.kind != "tensor":
+                raise NoScript("its result is no tensor")
+            case "shape":
+                return COMPARED.format(got=f"list({part}.shape)", expected=list(right.shape), wrong=differs)
+            case "dtype":
+                expected = f'"{self.words.module}.{right.dtype}"'
+                return COMPARED.format(got=f"str({part}.dtype)", expected=expected, wrong=differs)
+        return self._compared_element(f"{part}.flatten()")
+
+    def _compared_element(self, flat: str) -> str:
+        shown = self.shown
+        if not shown.element:
+            raise NoScript("one element does not show it")
+        if shown.equality == "sorted":
+            flat = f"{self.words.module}.sort({flat})" + "[0]" * (self.words.module == "torch")
+        got = f"{flat}[{shown.index}].item()"
+        if shown.equality == "sign":
+            got = f"abs({got})"
+        wrong = "got != expected"
+        if shown.right == "nan":
+            wrong = "got == got"
+        elif shown.apart and isfinite(shown.apart) and shown.right_side.dtype not in INTEGER | {"bool"}:
+            # Half way between both: a right build is on the other side.
+            wrong = f"not abs(got - expected) <= {shown.apart / 2:.3g}"
+        return COMPARED.format(got=got, expected=shown.right, wrong=wrong)
+
+
+def _as_layout(x: str, number: int, axes: int) -> list[str]:
+    """Moves the values to memory that is not contiguous, as PaddleFramework.as_layout() does."""
+    turned = number % 3 < 2 and axes > 1
+    turn = f"{x} = {x}.transpose(list(range({x}.ndim))[::-1])"
+    strided = f"{x} = paddle.stack([paddle.zeros_like({x}), {x}], -1)[..., 1]"
+    lines = [turn + ".contiguous()"] * turned + [strided] * (number % 3 > 0 or not turned)
+    return lines + [turn] * turned
+
+
+def _indented(lines: list[str]) -> str:
+    return indent("\n".join(lines), "    ")
