@@ -15,7 +15,17 @@
 namespace assay {
 namespace {
 
+// Short names of dtypes, which no framework has.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kShortNames{
+    {{"fp16", "float16"}, {"bf16", "bfloat16"}, {"fp32", "float32"}, {"fp64", "float64"},
+     {"half", "float16"}}};
+
 std::string unknown_dtype(std::string_view word) {
+  for (const auto& [shortened, whole] : kShortNames) {
+    if (word == shortened) {
+      return fmt::format("unknown dtype {}; did you mean '{}'?", quote(word), whole);
+    }
+  }
   std::array<std::string_view, kDTypes.size()> names;
   for (std::size_t i = 0; i < names.size(); ++i) names[i] = kDTypes[i].name;
   return fmt::format("unknown dtype {}{}", quote(word), suggest(word, names));
@@ -49,6 +59,13 @@ constexpr std::array<MemoryFormat, 4> kMemoryFormats = {{{"channels_last", 4},
                                                          {"preserve_format", 0}}};
 
 }  // namespace
+
+std::optional<DType> dtype_of(std::string_view word) {
+  for (const std::string_view module : {"torch.", "paddle."}) {
+    if (word.starts_with(module)) return find_dtype(word.substr(module.size()));
+  }
+  return find_dtype(word);
+}
 
 const MemoryFormat* find_memory_format(std::string_view word) {
   if (!word.starts_with(kTorch)) return nullptr;
@@ -318,14 +335,20 @@ bool CaseReader::place_name(Case::TextSpan& name) {
 
 bool CaseReader::dtype_string(DType& dtype) {
   skip_blanks();
-  if (*at_ != '"' && *at_ != '\'') return expected("a dtype in quotes");
   const char* const begin = at_;
+  const std::string_view word = scan_word(at_);
+  if (const auto found = dtype_of(word); found && word.find('.') != std::string_view::npos) {
+    dtype = *found;
+    at_ += word.size();
+    return true;
+  }
+  if (*at_ != '"' && *at_ != '\'') return expected("a dtype in quotes");
   std::string_view name;
   const std::size_t decoded_size = out_.decoded_.size();
   at_ = scan_string(at_, name, out_.decoded_, error_);
   if (at_ == nullptr) return false;
   out_.decoded_.resize(decoded_size);
-  const std::optional<DType> found = find_dtype(name);
+  const std::optional<DType> found = dtype_of(name);
   if (!found) return fail(begin, unknown_dtype(name));
   dtype = *found;
   return true;
@@ -335,7 +358,7 @@ bool CaseReader::dtype(DTypeForm form) {
   if (!take('(')) return false;
   skip_blanks();
   const std::string_view word = scan_word(at_);
-  const std::optional<DType> found = find_dtype(word);
+  const std::optional<DType> found = dtype_of(word);
   if (word.empty()) return expected("a dtype");
   if (!found) return fail(at_, unknown_dtype(word));
   at_ += word.size();
@@ -343,6 +366,14 @@ bool CaseReader::dtype(DTypeForm form) {
   node.form = form;
   node.dtype = *found;
   return take(')');
+}
+
+// Reads torch.float32 or paddle.float32, which is Dtype(float32).
+bool CaseReader::dtype_object(DType dtype) {
+  Case::Node& node = add(ValueKind::dtype);
+  node.form = DTypeForm::dtype;
+  node.dtype = dtype;
+  return true;
 }
 
 bool CaseReader::scalar_type() {

@@ -196,6 +196,9 @@ bool CaseReader::named_value(std::string_view word, unsigned depth) {
     set_text(add(ValueKind::string), span(word.substr(word.find('.') + 1)));
     return true;
   }
+  if (word.find('.') != std::string_view::npos) {
+    if (const std::optional<DType> found = dtype_of(word)) return dtype_object(*found);
+  }
   if (word == "list" || word == "tuple") {
     const bool list = word == "list";
     skip_blanks();

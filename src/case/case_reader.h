@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -58,6 +59,7 @@ class CaseReader {
   bool place_name(Case::TextSpan& name);
   bool dtype_string(DType& dtype);
   bool dtype(DTypeForm form);
+  bool dtype_object(DType dtype);
   bool scalar_type();
   bool complex_call();
   bool complex_part(double& out);
@@ -100,6 +102,8 @@ struct MemoryFormat {
 
 // Finds "torch.channels_last" and the like; nullptr for another word.
 const MemoryFormat* find_memory_format(std::string_view word);
+// The dtype of this name, also as programs write it: torch.bfloat16, paddle.float32.
+std::optional<DType> dtype_of(std::string_view word);
 
 // Quotes a word for a message: long words are cut, control characters replaced.
 std::string quote(std::string_view word);

@@ -10,6 +10,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "base/nearest.h"
 #include "base/system_memory.h"
 #include "base/text.h"
+#include "case/canonical.h"
 #include "case/corpus.h"
 #include "cli/choices.h"
 #include "cli/choose_goldens.h"
@@ -74,6 +76,9 @@ Status choose_judgement(const ApiOptions& options, wire::CaseSettingsT& settings
     }
     settings.atol = settings.rtol = 0;
   }
+  if (options.tolerance == "engineV2" && options.own_tolerance) {
+    return usage_error("--tolerance=engineV2 sets both tolerances: leave out --atol and --rtol");
+  }
   settings.error_bar = within && options.error_bar && options.tolerance == "bar" &&
                        !options.own_tolerance && !options.bitwise_alignment;
   if (options.values == "all") {
@@ -94,9 +99,58 @@ Status choose_judgement(const ApiOptions& options, wire::CaseSettingsT& settings
   return {};
 }
 
+// An error in the cases of --api_config, before anything runs.
+Status check_case(const std::string& text) {
+  constexpr std::array<std::string_view, 4> kOthers{"jax", "jnp", "tensorflow", "tf"};
+  Case parsed;
+  if (const auto status = parse_line(text, parsed, [](const Case&) {}); !status) {
+    const ParseError& error = status.error();
+    return usage_error(fmt::format("--api_config, column {}: {}", error.column, error.message));
+  }
+  const std::string_view root = parsed.api().substr(0, parsed.api().find('.'));
+  if (std::ranges::find(kOthers, root) == kOthers.end()) return {};
+  return usage_error(fmt::format("--api_config: assay tests no {}: an API is paddle.… or torch.…", root));
+}
+
+// Adds the cases of a file whose id starts with `id`.
+Status add_cases_of(const std::string& file, const std::string& id, Sources& sources) {
+  Case scratch;
+  ASSAY_CHECK(each_corpus_line({&file, 1}, [&](const auto&, const CorpusLine& line) -> Status {
+    (void)parse_line(line.text, scratch, [&](const Case& found) {
+      std::string text = canonical_text(found);
+      if (format_case_id(case_id(text)).starts_with(id)) sources.configs.push_back(std::move(text));
+    });
+    return {};
+  }));
+  if (!sources.configs.empty()) return {};
+  return usage_error(fmt::format("{} has no case with the id {}", file, id));
+}
+
+// Adds what a word of the command line names: a file, a pattern, -, FILE::ID.
+Status add_file(const std::string& word, Sources& sources) {
+  std::error_code error;
+  const std::size_t id = word.rfind("::");
+  if (id != std::string::npos && !std::filesystem::exists(word, error)) {
+    return add_cases_of(word.substr(0, id), word.substr(id + 2), sources);
+  }
+  if (word != "-") {
+    sources.patterns.push_back(word);
+    return {};
+  }
+  for (std::string line; std::getline(std::cin, line);) {
+    const std::string_view text = trimmed(line);
+    if (!text.empty() && text.front() != '#') sources.configs.emplace_back(text);
+  }
+  return {};
+}
+
 Result<Sources> chosen_sources(const ApiOptions& options) {
   Sources sources;
-  if (!options.api_config.empty()) sources.configs.push_back(options.api_config);
+  for (const std::string& word : options.files) ASSAY_CHECK(add_file(word, sources));
+  if (!options.api_config.empty()) {
+    ASSAY_CHECK(check_case(options.api_config));
+    sources.configs.push_back(options.api_config);
+  }
   if (!options.api_config_file.empty()) sources.patterns.push_back(options.api_config_file);
   for (const std::string& pattern : entries_of(options.api_config_file_pattern)) {
     sources.patterns.push_back(pattern);
@@ -111,7 +165,8 @@ Result<Sources> chosen_sources(const ApiOptions& options) {
   if (sources.configs.empty() && sources.patterns.empty() && options.retest.empty() &&
       !options.rerun && options.store.empty()) {
     return usage_error(
-        "nothing to run: give --api_config, --api_config_file or --api_config_file_pattern");
+        "nothing to run: name files of cases, or give one with --api_config; --retest and "
+        "--last-failed run cases again");
   }
   return sources;
 }
@@ -126,8 +181,12 @@ Result<std::vector<Outcome>> chosen_retest(const ApiOptions& options) {
     return outcomes;
   }
   if (options.retest.empty()) return outcomes;
-  if (options.log_dir.empty() && options.store.empty()) {
-    return usage_error("--retest needs an earlier run: name it with --log_dir");
+  std::error_code error;
+  const auto run = std::filesystem::path(options.log_dir) / "run.db";
+  if (options.store.empty() && !std::filesystem::exists(run, error)) {
+    return usage_error(fmt::format("--retest needs an earlier run: {}",
+                                   options.log_dir.empty() ? "name it with --log_dir"
+                                                           : options.log_dir + " holds none"));
   }
   if (const auto all = parse_bool(options.retest)) {
     for (const OutcomeInfo& outcome : kOutcomes) {
@@ -154,8 +213,9 @@ Result<std::optional<Shard>> chosen_shard(const ApiOptions& options) {
     return usage_error(
         "--shard and --store exclude each other: a database shares out its cases by itself");
   }
-  if (options.api_config_file.empty() && options.api_config_file_pattern.empty()) {
-    return usage_error("--shard needs a corpus: name it with --api_config_file");
+  if (options.files.empty() && options.api_config_file.empty() &&
+      options.api_config_file_pattern.empty()) {
+    return usage_error("--shard needs a corpus: name its files");
   }
   ASSAY_TRY(const Shard shard, parse_shard(options.shard));
   return shard;
@@ -268,7 +328,14 @@ std::string usual_test_lane(const Sources& sources) {
 Status check_lane(const Settings& settings, std::string_view flag, const std::string& name) {
   std::vector<std::string> known = known_frameworks();
   if (known.empty() || settings.lanes.contains(name)) return {};
-  if (std::ranges::find(known, split_lane(name).framework) != known.end()) return {};
+  const PlainLane plain = split_lane(name);
+  if (std::ranges::find(known, plain.framework) != known.end()) {
+    constexpr std::size_t kDevice = 4;  // letters that the name of a device has at most
+    const std::string nearest = suggest(plain.device, known_executions());
+    if (nearest.empty() || plain.device.size() <= kDevice) return {};
+    return usage_error(fmt::format("--{}: {} is neither a device nor an execution{}", flag,
+                                   plain.device, nearest));
+  }
   for (const auto& lane : settings.lanes) known.push_back(lane.first);
   return usage_error(fmt::format(
       "--{}: no lane or framework is called {}; known: {} (assay.toml adds one as [lanes.NAME]){}",
@@ -458,7 +525,8 @@ Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::st
     ASSAY_TRY(const auto keep, seconds_to_keep(*options.keep_frameworks, "--keep_frameworks"));
     config.test.framework.keep = config.reference.framework.keep = keep;
   }
-  config.exit_on_error = options.exit_on_error;
+  config.exit_on_error = options.exit_on_error || options.max_failures == 1;
+  config.most_failures = options.max_failures;
   config.silence_ms = static_cast<std::int64_t>(options.hang_timeout * 1000);
   ASSAY_CHECK(choose_dump(options, config));
   note_python_path(config, notes);

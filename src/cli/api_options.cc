@@ -50,6 +50,9 @@ void add_case_options(CLI::App& app, ApiOptions& options) {
          "crash,timeout")
       ->expected(0, 1)
       ->group(cases);
+  app.add_flag("--last-failed,--lf", options.last_failed,
+               "Run the failed cases of --log_dir again, or of the newest run under assay-runs/")
+      ->group(cases);
   app.add_flag("--rerun", options.rerun,
                "Run all cases of --log_dir again, also with another build of the framework")
       ->group(cases);
@@ -118,7 +121,7 @@ void add_judgement_options(CLI::App& app, ApiOptions& options) {
   app.add_option("--timing_seconds", options.settings.timing_seconds,
                  "Time budget for each timed case, in seconds")
       ->capture_default_str();
-  app.add_option("--random_seed", options.settings.seed, "Seed of all input values")
+  app.add_option("--random_seed,--seed", options.settings.seed, "Seed of all input values")
       ->check(whole_number())
       ->capture_default_str();
 }
@@ -136,7 +139,7 @@ void add_place_options(CLI::App& app, ApiOptions& options) {
   app.add_option("--use_compute_sanitizer", options.use_compute_sanitizer,
                  "Run the lane under test under NVIDIA's compute-sanitizer: memcheck (or True), "
                  "racecheck or initcheck");
-  app.add_option("--num_workers_per_gpu", options.num_workers_per_gpu,
+  app.add_option("-n,--num_workers_per_gpu", options.num_workers_per_gpu,
                  "Workers on each GPU, or on the CPU; -1: as many as are useful")
       ->capture_default_str();
   app.add_option("--required_memory", options.required_memory,
@@ -154,7 +157,8 @@ void add_timeout(CLI::App& app, ApiOptions& options) {
   app.add_option(
          "--timeout", options.timeout,
          "Time limit for each case, in seconds; 0: by its size, from 90 (up to a million tensor "
-         "elements) to 3600 (more than 100 million)")
+         "elements) to 3600 (more than 100 million). 90s, 5min and 1h are understood, too")
+      ->transform(seconds())
       ->capture_default_str();
 }
 
@@ -170,14 +174,17 @@ void add_worker_options(CLI::App& app, ApiOptions& options) {
   app.option_defaults()->group("How it goes");
   app.add_option("--hang_timeout", options.hang_timeout,
                  "Seconds without a heartbeat after which a slot or fork server is replaced")
+      ->transform(seconds())
       ->capture_default_str();
   app.add_option("--keep_frameworks", options.keep_frameworks,
                  "Keep imported frameworks in memory for this many seconds, so that the next run "
-                 "starts at once (default: keep_frameworks in assay.toml, else 0)");
+                 "starts at once (default: keep_frameworks in assay.toml, else 0)")
+      ->transform(seconds());
   app.add_option("--log_dir", options.log_dir,
                  "Folder of the run; an existing run is resumed (default: a new dated folder under "
                  "assay-runs/)");
-  add_bool(app, "--quiet", options.quiet, "Print only the summary");
+  add_bool(app, "-q,--quiet", options.quiet, "Print only the summary");
+  app.add_flag("-v,--verbose", options.verbose, "Print a line for each case");
   add_bool(app, "--show_runtime_status", options.show_runtime_status,
            "False: print only failures and the summary");
 }
@@ -196,6 +203,7 @@ void add_refused(CLI::App& app) {
          },
          "(refused: `assay record` and --reference-lane=gold:… do this)")
       ->expected(0, 1)
+      ->take_last()
       ->type_name("BOOL");
 }
 
@@ -203,7 +211,10 @@ void add_course_options(CLI::App& app, ApiOptions& options) {
   add_worker_options(app, options);
   add_timeout(app, options);
   add_store(app, options);
-  add_bool(app, "--exit_on_error", options.exit_on_error, "Stop at the first failed verdict");
+  add_bool(app, "-x,--exit_on_error", options.exit_on_error, "Stop at the first failed verdict");
+  app.add_option("--max-failures,--maxfail", options.max_failures,
+                 "Stop after this many failed verdicts; 0: never")
+      ->check(whole_number());
   add_bool(app, "--generate_failed_tests", options.generate_failed_tests,
            "Write a script with its inputs for each failed case to failed_tests/ in --log_dir");
   add_bool(app, "--shrink", options.shrink,
@@ -222,6 +233,12 @@ std::optional<bool> parse_bool(std::string text) {
   if (text == "true" || text == "1" || text == "yes" || text == "y") return true;
   if (text == "false" || text == "0" || text == "no" || text == "n") return false;
   return std::nullopt;
+}
+
+void add_files(CLI::App& app, ApiOptions& options) {
+  app.add_option("FILE", options.files,
+                 "Files with a case on each line, or patterns of files; -: standard input; "
+                 "FILE::ID: one case of a file");
 }
 
 void add_api_options(CLI::App& app, ApiOptions& options) {

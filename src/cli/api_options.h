@@ -15,6 +15,7 @@
 namespace assay {
 
 struct ApiOptions {
+  std::vector<std::string> files;  // also patterns, FILE::ID, and - for standard input
   std::string api_config;
   std::string api_config_file;
   std::string api_config_file_pattern;
@@ -28,6 +29,7 @@ struct ApiOptions {
   bool bitwise_alignment = false;
   bool show_runtime_status = true;
   bool exit_on_error = false;
+  std::uint64_t max_failures = 0;
   bool generate_failed_tests = false;
   bool use_dump = false;
   std::string dump_dir;
@@ -50,6 +52,7 @@ struct ApiOptions {
   std::optional<double> keep_frameworks;  // seconds
   std::string retest;
   bool rerun = false;
+  bool last_failed = false;
   std::string shard;
   std::string costs_from;  // an earlier run
   std::string test_lane;   // a lane of assay.toml, or a framework; empty: that of the first case
@@ -59,11 +62,17 @@ struct ApiOptions {
   std::string settings_file;  // assay.toml
   std::string apis;           // folders of own API tables, separated by colons
   bool quiet = false;
+  bool verbose = false;
+  std::string junit;
+  std::string markdown;
+  std::size_t durations = 0;  // cases
   GateOptions gate;
   bool shrink = false;
   bool digest = false;  // of `assay record`
 };
 
+// The files of cases, without a flag.
+void add_files(CLI::App& app, ApiOptions& options);
 void add_api_options(CLI::App& app, ApiOptions& options);
 // The flags of `assay plan`, which define a run, and of `assay work`, which only runs its cases.
 void add_plan_options(CLI::App& app, ApiOptions& options);

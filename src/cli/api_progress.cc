@@ -66,10 +66,11 @@ std::string seats(const RunConfig& config, const Totals& totals) {
 
 }  // namespace
 
-ApiProgress::ApiProgress(const RunConfig& config, bool quiet, bool with_status)
+ApiProgress::ApiProgress(const RunConfig& config, bool quiet, bool with_status, bool verbose)
     : config_(config),
       quiet_(quiet),
       with_status_(with_status),
+      verbose_(verbose),
       terminal_(Terminal::of(STDOUT_FILENO)),
       settings_(verdict_settings(config)),
       started_ns_(monotonic_ns()) {
@@ -120,6 +121,8 @@ void ApiProgress::finished(const FinishedCase& finished, const Totals& totals) {
     print_line(terminal_.wrap("    " + verdict.message));
     if (first_failure_.empty()) first_failure_ = finished.text;
     if (shown_failures_ == kShownFailures) print_line("(the report has all further failures)");
+  } else if (verbose_ && !worth_showing) {
+    print_line(fmt::format("{}  {}", name(verdict.outcome), finished.text));
   }
   status(totals);
 }

@@ -15,8 +15,8 @@ namespace assay {
 
 class ApiProgress {
  public:
-  // `quiet`: only the summary. `with_status`: the status line, too.
-  ApiProgress(const RunConfig& config, bool quiet, bool with_status = true);
+  // `quiet`: only the summary. `with_status`: the status line, too. `verbose`: each case.
+  ApiProgress(const RunConfig& config, bool quiet, bool with_status = true, bool verbose = false);
 
   // The observer refers to this object, which must outlive it.
   RunObserver observer();
@@ -33,6 +33,7 @@ class ApiProgress {
   const RunConfig& config_;
   bool quiet_;
   bool with_status_;
+  bool verbose_;
   Terminal terminal_;
   std::map<std::string, std::string> settings_;
   std::int64_t started_ns_;

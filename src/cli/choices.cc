@@ -36,6 +36,23 @@ CLI::Validator whole_number() {
   return {check, ""};
 }
 
+CLI::Validator seconds() {
+  const auto read = [](std::string& text) -> std::string {
+    double number = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, code] = std::from_chars(text.data(), end, number);
+    const std::string_view unit(stop, static_cast<std::size_t>(end - stop));
+    if (code == std::errc::result_out_of_range || unit.empty()) return {};
+    const int factor = unit == "s" ? 1 : unit == "min" ? 60 : unit == "h" ? 3600 : 0;
+    if (code != std::errc() || factor == 0) {
+      return fmt::format("takes seconds, or a number with s, min or h, not {}", text);
+    }
+    text = fmt::format("{}", number * factor);
+    return {};
+  };
+  return {read, ""};
+}
+
 Result<Outcome> chosen_outcome(std::string_view flag, const std::string& text) {
   if (const auto outcome = find_outcome(text)) return *outcome;
   std::vector<std::string_view> known;

@@ -23,6 +23,9 @@ CLI::Validator not_empty();
 // For a flag with a whole number that fits into 64 bits; CLI11 wraps others around.
 CLI::Validator whole_number();
 
+// For a flag that takes seconds: turns 90s, 5min and 1h into seconds.
+CLI::Validator seconds();
+
 // The outcome of this name, or an error that names the nearest one.
 Result<Outcome> chosen_outcome(std::string_view flag, const std::string& text);
 

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/nearest.h"
+#include "cli/api_options.h"
 
 namespace assay {
 namespace {
@@ -87,6 +88,11 @@ Result<std::string> spelled_flag(const CLI::App& app, const std::string& name) {
     }
   }
   const std::string verb = words_of(app);
+  for (const CLI::App* other : verbs_of(app)) {
+    if (other->get_option_no_throw("--" + name) != nullptr) {
+      return usage_error(fmt::format("--{} is a flag of a verb: `{} --{}`", name, words_of(*other), name));
+    }
+  }
   if (const auto advice = instead_of(folded(name)); !advice.empty()) {
     return usage_error(fmt::format("`{}` has no flag --{} of engineV4: {}", verb, name, advice));
   }
@@ -94,6 +100,14 @@ Result<std::string> spelled_flag(const CLI::App& app, const std::string& name) {
   return usage_error(
       fmt::format("unknown flag --{} of `{}`{}", name, verb,
                   nearest.empty() ? fmt::format("; `{} --help` lists all flags", verb) : nearest));
+}
+
+// A truth flag that stands before something else, such as a file, is True.
+void add_truth(const CLI::App& app, const std::string& next, std::vector<std::string>& spelled) {
+  const CLI::Option* option = app.get_option_no_throw(spelled.back());
+  if (option == nullptr || option->get_type_name() != "BOOL" || parse_bool(next)) return;
+  if (next.empty() || next.starts_with('-')) return;
+  spelled.back() = "--" + option->get_lnames().front() + "=True";
 }
 
 }  // namespace
@@ -112,6 +126,12 @@ Result<std::vector<std::string>> spelled_words(const CLI::App& root,
       const std::size_t end = std::min(word->find('='), word->size());
       ASSAY_TRY(const std::string name, spelled_flag(*app, word->substr(2, end - 2)));
       spelled.push_back("--" + name + word->substr(end));
+      if (end == word->size()) add_truth(*app, word + 1 == words.end() ? "" : word[1], spelled);
+      continue;
+    }
+    if (word->size() == 2 && word->front() == '-') {
+      spelled.push_back(*word);
+      add_truth(*app, word + 1 == words.end() ? "" : word[1], spelled);
       continue;
     }
     if (!word->starts_with('-') && app->get_require_subcommand_min() > 0) {

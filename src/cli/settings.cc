@@ -161,11 +161,13 @@ LaneConfig Settings::lane(const std::string& name, const std::string& python) co
 
 std::vector<std::string> known_frameworks() { return modules_of("frameworks", "_framework.py"); }
 
+std::vector<std::string> known_executions() { return modules_of("execution", ".py"); }
+
 PlainLane split_lane(const std::string& text) {
   const std::size_t colon = text.find(':');
   PlainLane lane{text.substr(0, colon), "", ""};
   if (colon == std::string::npos) return lane;
-  const std::vector<std::string> ways = modules_of("execution", ".py");
+  const std::vector<std::string> ways = known_executions();
   for (const std::string& part : split_at(text.substr(colon + 1), '+')) {
     const bool first = lane.device.empty() && lane.execution.empty();
     if (first && std::ranges::find(ways, part.substr(0, part.find('='))) == ways.end()) {
@@ -220,6 +222,7 @@ Result<Settings> load_settings(const std::string& path) {
   ASSAY_CHECK(root.read_tables("frameworks", read));
   const auto take_lane = [&](const std::string& name, TomlTable& table) -> Status {
     ASSAY_TRY(LaneConfig lane, read_lane(name, table, settings, home));
+    ASSAY_CHECK(table.refuse_others());
     ASSAY_CHECK(check_framework(file, "lanes." + name, lane.framework));
     settings.lanes.emplace(name, std::move(lane));
     return {};

@@ -46,6 +46,9 @@ struct Settings {
 // is no such folder.
 std::vector<std::string> known_frameworks();
 
+// The executions that python/assay/execution has a file for, in alphabetical order.
+std::vector<std::string> known_executions();
+
 // A lane without a table: FRAMEWORK[:[DEVICE+]EXECUTION…].
 struct PlainLane {
   std::string framework;

@@ -4,20 +4,29 @@
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "base/atomic_file.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "cli/api_config.h"
 #include "cli/api_options.h"
 #include "cli/api_progress.h"
+#include "cli/choices.h"
 #include "cli/exit_code.h"
 #include "cli/fresh_folder.h"
 #include "cli/gate.h"
 #include "cli/shrinking.h"
 #include "engine/engine.h"
+#include "report/findings.h"
+#include "report/junit.h"
+#include "report/markdown.h"
 #include "report/performance.h"
 #include "report/repro.h"
 #include "report/run_report.h"
@@ -31,8 +40,9 @@ namespace {
 
 constexpr const char* kExamples = R"(Examples:
   assay api --api_config='paddle.abs(Tensor([2, 3], "float32"))' --accuracy=True
-  assay api --api_config_file=cases.txt --accuracy=True --num_workers_per_gpu=2 --log_dir=out
+  assay api cases.txt -n 2 --log_dir=out --junit=out/junit.xml
   assay api --log_dir=out --retest=mismatch,crash
+  assay api --last-failed -x
 Exit code: 0 no verdict failed (with --shard: the part is done), 1 some verdict failed (see --fail-on),
 2 usage, 3 the engine or the machine failed, 4 nothing was judged or coverage fell, 5 --log_dir has a
 run of another build, 130 interrupted.)";
@@ -45,9 +55,52 @@ struct ClosedRun {
   std::vector<std::string> unwritten;  // why files could not be written
 };
 
+struct MarkdownFile {
+  std::filesystem::path file;
+  std::string folder;  // of the run
+};
+
+Status write_markdown(RunReader& run, const MarkdownFile& to, const RunReport& report,
+                      const RunVerdict& verdict, const RunComparison* compared) {
+  ASSAY_TRY(std::vector<Finding> findings, findings_of(run, compared, kFailuresOfPage));
+  ASSAY_CHECK(add_elements(run, findings));
+  return write_file(to.file, markdown_summary({report, verdict, findings, compared, to.folder}));
+}
+
+// A line for each of the cases that took longest in their slot.
+Result<std::string> slowest(RunReader& run, std::size_t most) {
+  std::multimap<std::uint64_t, std::string> longest;
+  RunQuery query;
+  query.records = false;
+  ASSAY_CHECK(run.each(query, [&](const FinishedCase& finished) -> Status {
+    longest.emplace(finished.took_us, finished.text);
+    if (longest.size() > most) longest.erase(longest.begin());
+    return {};
+  }));
+  std::string lines = "the slowest cases:";
+  for (auto each = longest.rbegin(); each != longest.rend(); ++each) {
+    lines += fmt::format("\n  {:.2f} s  {}", static_cast<double>(each->first) / 1e6,
+                         one_line(each->second));
+  }
+  return lines;
+}
+
+// Makes --last-failed the same as --retest for a folder.
+Status choose_last_failed(ApiOptions& options) {
+  if (!options.last_failed) return {};
+  options.retest = "True";
+  if (!options.log_dir.empty() || !options.store.empty()) return {};
+  std::error_code error;
+  for (const auto& run : std::filesystem::directory_iterator("assay-runs", error)) {
+    options.log_dir = std::max(options.log_dir, run.path().string());
+  }
+  if (!options.log_dir.empty()) return {};
+  return usage_error("--last-failed: assay-runs/ has no run; name one with --log_dir");
+}
+
 // Writes the files of the run that `options` ask for, each whether or not others could be.
-void write_files(const ApiOptions& options, const RunConfig& config, RunReader& run,
-                 ClosedRun& closed) {
+void write_files(const ApiOptions& options, const RunConfig& config, const Gate& gate,
+                 RunReader& run, ClosedRun& closed) {
   const std::filesystem::path& folder = config.folder;
   const auto keep = [&](const auto& written) {
     if (!written) closed.unwritten.push_back(written.error().message);
@@ -68,9 +121,22 @@ void write_files(const ApiOptions& options, const RunConfig& config, RunReader& 
                             [&](const std::string& note) { closed.notes.push_back(note); }));
   }
   keep(export_text_logs(run, folder));
+  const RunComparison* compared = closed.comparison ? &*closed.comparison : nullptr;
+  if (!options.junit.empty()) {
+    keep(write_junit(run, {options.gate.strict, compared}, options.junit));
+  }
+  if (!options.markdown.empty()) {
+    keep(write_markdown(run, {options.markdown, folder.string()}, closed.report,
+                        gate.verdict(closed.report, closed.comparison), compared));
+  }
+  if (options.durations > 0) {
+    auto lines = slowest(run, options.durations);
+    keep(lines);
+    if (lines) closed.notes.push_back(std::move(*lines));
+  }
   keep(write_report_page(run, {.file = folder / "report.html",
                                .folder = folder,
-                               .against = closed.comparison ? &*closed.comparison : nullptr}));
+                               .against = compared}));
 }
 
 // Writes the files of the run and reads its report.
@@ -79,7 +145,7 @@ Result<ClosedRun> close_run(const ApiOptions& options, const RunConfig& config, 
   ClosedRun closed;
   ASSAY_TRY(closed.report, load_report(run));
   ASSAY_TRY(closed.comparison, gate.compare(run));
-  write_files(options, config, run, closed);
+  write_files(options, config, gate, run, closed);
   return closed;
 }
 
@@ -90,11 +156,12 @@ Result<ClosedRun> close_stored(const ApiOptions& options, const RunConfig& confi
   return close_run(options, config, gate, *store);
 }
 
-Result<int> run_api(const ApiOptions& options) {
+Result<int> run_api(ApiOptions options) {
+  ASSAY_CHECK(choose_last_failed(options));
   ASSAY_TRY(const Gate gate, Gate::open(options.gate, kUsualGateOfApi));
   std::vector<std::string> notes;
   ASSAY_TRY(const RunConfig config, make_run_config(options, notes));
-  ApiProgress progress(config, options.quiet, options.show_runtime_status);
+  ApiProgress progress(config, options.quiet, options.show_runtime_status, options.verbose);
   for (const std::string& note : notes) progress.note(note);
   RunObserver observer = progress.observer();
   // Runs while slots and servers end, which takes some seconds on GPUs.
@@ -134,8 +201,14 @@ Verb add_api_verb(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
       "api", "Run API cases: Paddle against PyTorch, or one build against another");
   auto options = std::make_shared<ApiOptions>();
+  add_files(*app, *options);
   add_api_options(*app, *options);
   app->option_defaults()->group("Result");
+  app->add_option("--junit", options->junit, "Write JUnit XML to this file")->check(not_empty());
+  app->add_option("--markdown", options->markdown, "Write a job summary in Markdown to this file")
+      ->check(not_empty());
+  app->add_option("--durations", options->durations, "Print this many of the slowest cases")
+      ->check(whole_number());
   add_gate_options(*app, options->gate, kUsualGateOfApi);
   app->option_defaults()->group("Options");
   app->footer(kExamples);

@@ -44,6 +44,7 @@ Result<int> write_opinfo(const OpInfoOptions& chosen) {
   ASSAY_TRY(Process process, Process::spawn(options));
   ASSAY_TRY(const ExitStatus status, process.wait_at_most(kLongest));
   if (status.ok()) return kAllGood;
+  if (status.code == kUsage) return usage_error("--ops or --dtypes: see the line above");
   return fail(fmt::format("{} wrote no cases: {}", config.python, status.describe()));
 }
 

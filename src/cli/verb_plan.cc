@@ -22,7 +22,6 @@ Each run is a schema of the database. options=-csearch_path%3DNAME in the addres
 
 struct PlanOptions {
   ApiOptions api;
-  std::vector<std::string> files;
 };
 
 void print(const PlanSummary& plan) {
@@ -45,8 +44,6 @@ Result<int> run_plan(const PlanOptions& options) {
   std::vector<std::string> notes;
   ASSAY_TRY(RunConfig config, make_plan_config(options.api, notes));
   for (const std::string& note : notes) show_line(stdout, "note: " + note);
-  std::vector<std::string>& patterns = config.sources.patterns;
-  patterns.insert(patterns.end(), options.files.begin(), options.files.end());
   if (joins(config)) return usage_error("nothing to plan: name files of cases, or give --retest");
   ASSAY_TRY(const PlanSummary plan, plan_run(config));
   print(plan);
@@ -59,7 +56,7 @@ Verb add_plan_verb(CLI::App& parent) {
   CLI::App* app =
       parent.add_subcommand("plan", "Load a corpus into a database that many machines share");
   auto options = std::make_shared<PlanOptions>();
-  app->add_option("FILE", options->files, "Files with a case on each line, or patterns of files");
+  add_files(*app, options->api);
   add_plan_options(*app, options->api);
   app->footer(kPlanExamples);
   return {app, [options] { return run_plan(*options); }};

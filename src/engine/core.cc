@@ -280,7 +280,11 @@ void Core::record(Judged ended) {
   const bool failed = info(ended.verdict.outcome).failed;
   recorded_since_claim_ = true;
   act(std::move(ended));
-  if (failed && config_.exit_on_error) stop(StopReason::stopped_on_error);
+  if (!failed) return;
+  ++failures_;
+  if (config_.exit_on_error || failures_ == config_.most_failures) {
+    stop(StopReason::stopped_on_error);
+  }
 }
 
 // ---- slots that end ----
@@ -449,7 +453,9 @@ void Core::stop(StopReason why) {
   if (why == StopReason::interrupted) {
     act(Tell{"stopping: running cases have 10 s; press Ctrl-C again to stop at once"});
   } else if (why == StopReason::stopped_on_error) {
-    act(Tell{"stopping at the first failure (--exit_on_error)"});
+    act(Tell{config_.exit_on_error
+                 ? std::string("stopping at the first failure (--exit_on_error)")
+                 : fmt::format("stopping after {} failures (--max-failures)", failures_)});
   }
   if (!first) return;
   stop_by_ms_ = clock_ms_ + kGraceMs;

@@ -95,6 +95,7 @@ struct RunConfig {
   std::optional<Shard> shard;  // only this part of the cases
   std::shared_ptr<const EarlierCosts> earlier;  // times of an earlier run; null: estimates only
   bool exit_on_error = false;
+  std::uint64_t most_failures = 0;  // stop after so many; 0: never
   std::int64_t silence_ms =
       60'000;  // a slot or fork server is hung after this time without a sign of life
   std::int64_t claim_again_ms = 1'000;  // pause between claims while others hold cases

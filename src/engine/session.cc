@@ -32,6 +32,7 @@ CoreConfig core_config(const RunConfig& config, const std::vector<ForkServer>& s
   core.slots = config.slots;
   for (const ForkServer& server : servers) core.servers.push_back(server.config().name);
   core.exit_on_error = config.exit_on_error;
+  core.most_failures = config.most_failures;
   if (!config.gpus.empty()) core.begin_at_once = kBeginAtOnce;
   if (config.gpu_bytes > 0) core.most_bytes = config.gpu_bytes;
   core.logs = (config.folder / "lanes").string();
