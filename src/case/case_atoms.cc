@@ -17,7 +17,10 @@ namespace {
 
 // Short names of dtypes, which no framework has.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kShortNames{
-    {{"fp16", "float16"}, {"bf16", "bfloat16"}, {"fp32", "float32"}, {"fp64", "float64"},
+    {{"fp16", "float16"},
+     {"bf16", "bfloat16"},
+     {"fp32", "float32"},
+     {"fp64", "float64"},
      {"half", "float16"}}};
 
 std::string unknown_dtype(std::string_view word) {

@@ -109,7 +109,8 @@ Status check_case(const std::string& text) {
   }
   const std::string_view root = parsed.api().substr(0, parsed.api().find('.'));
   if (std::ranges::find(kOthers, root) == kOthers.end()) return {};
-  return usage_error(fmt::format("--api_config: assay tests no {}: an API is paddle.… or torch.…", root));
+  return usage_error(
+      fmt::format("--api_config: assay tests no {}: an API is paddle.… or torch.…", root));
 }
 
 // Adds the cases of a file whose id starts with `id`.
@@ -184,9 +185,9 @@ Result<std::vector<Outcome>> chosen_retest(const ApiOptions& options) {
   std::error_code error;
   const auto run = std::filesystem::path(options.log_dir) / "run.db";
   if (options.store.empty() && !std::filesystem::exists(run, error)) {
-    return usage_error(fmt::format("--retest needs an earlier run: {}",
-                                   options.log_dir.empty() ? "name it with --log_dir"
-                                                           : options.log_dir + " holds none"));
+    return usage_error(fmt::format(
+        "--retest needs an earlier run: {}",
+        options.log_dir.empty() ? "name it with --log_dir" : options.log_dir + " holds none"));
   }
   if (const auto all = parse_bool(options.retest)) {
     for (const OutcomeInfo& outcome : kOutcomes) {

@@ -90,7 +90,8 @@ Result<std::string> spelled_flag(const CLI::App& app, const std::string& name) {
   const std::string verb = words_of(app);
   for (const CLI::App* other : verbs_of(app)) {
     if (other->get_option_no_throw("--" + name) != nullptr) {
-      return usage_error(fmt::format("--{} is a flag of a verb: `{} --{}`", name, words_of(*other), name));
+      return usage_error(
+          fmt::format("--{} is a flag of a verb: `{} --{}`", name, words_of(*other), name));
     }
   }
   if (const auto advice = instead_of(folded(name)); !advice.empty()) {

@@ -40,7 +40,7 @@ struct CoreConfig {
   std::vector<std::string> servers;  // names of the fork servers
   bool exit_on_error = false;
   std::uint64_t most_failures = 0;  // stop after so many; 0: never
-  std::string logs;  // folder of the logs of lanes, slots and servers, for messages
+  std::string logs;                 // folder of the logs of lanes, slots and servers, for messages
   // Slots that start at the same time. The CUDA driver creates contexts serially, even across
   // processes, so more slots would only delay each other. A slot counts as started after
   // `begin_ms`.
@@ -231,7 +231,7 @@ class Core {
   std::int64_t pace_ms_ = 1'000;
 
   StopReason stop_ = StopReason::none;
-  std::uint64_t failures_ = 0;  // failed verdicts of this run
+  std::uint64_t failures_ = 0;   // failed verdicts of this run
   std::int64_t stop_by_ms_ = 0;  // deadline of running cases
   bool finished_ = false;
   std::optional<Error> error_;

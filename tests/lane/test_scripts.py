@@ -80,8 +80,9 @@ def facts(**changes):
     lane = {"framework": "torch", "lane": "torch", "device": "cpu", "execution": "eager", "functions": "own"}
     whole = {
         "do": "issue", "case": 'torch.add(Tensor([2], "float32"), 1)', "role": "test", "build": "2.13.0",
-        "properties": {f"test.{key}": value for key, value in lane.items()}, "unknown": "", "limit": 20, "run": False,
-        "fault": fault, "shown": shown, "tensors": [["0.5", "1.0"]], "outputs": [], "message": "differs",
+        "properties": {f"test.{key}": value for key, value in lane.items()}, "unknown": "",
+        "limit": 20, "run": False, "fault": fault, "shown": shown, "tensors": [["0.5", "1.0"]],
+        "outputs": [], "message": "differs",
         "rerun": "assay api", "finding": {
             "api": "torch.add", "outcome": "mismatch", "where": "result", "how": "value", "cases": 1,
             "circumstances": "float32",
