@@ -134,16 +134,9 @@ class Values {
   std::uint64_t id_;
 };
 
-// Sets "tensors" and "outputs", or "unknown": why they are not known.
-void add_values(const Values& values, const Fault& fault, nlohmann::json& request) {
-  request.update({{"tensors", nlohmann::json::array()},
-                  {"outputs", nlohmann::json::array()},
-                  {"unknown", ""}});
-  const auto set = [&](const char* key, Result<nlohmann::json> made) {
-    made ? request[key] = std::move(*made) : request["unknown"] = made.error().message;
-  };
-  if (fault.gradient || fault.phase == "backward") set("outputs", values.outputs());
-  set("tensors", values.inputs());
+// Sets what is known, or "unknown": why it is not.
+void set(nlohmann::json& request, const char* key, Result<nlohmann::json> made) {
+  made ? request[key] = std::move(*made) : request["unknown"] = made.error().message;
 }
 
 // The verdict with the fault of this key first.
@@ -159,16 +152,27 @@ Verdict about(const FaultKey& key, Verdict verdict) {
 
 }  // namespace
 
-std::string role_of(const Fault& fault) {
-  return fault.lane == "reference" || fault.outcome == Outcome::reference_error ? "reference"
-                                                                                : "test";
-}
-
-std::string build_of_role(const Properties& properties, const std::string& role) {
+Result<nlohmann::json> script_request(const Properties& properties, const FoundCase& found,
+                                      const Case& parsed, const wire::Trial& trial,
+                                      const Fault& fault) {
+  const bool of_reference = fault.lane == "reference" || fault.outcome == Outcome::reference_error;
+  const std::string role = of_reference ? "reference" : "test";
   const auto label = properties.find(role + ".lane");
   const std::string build =
       build_of(properties, label == properties.end() ? std::string() : label->second);
-  return build.substr(0, build.find(", files "));
+  ASSAY_TRY(const std::uint64_t seed, run_seed(properties));
+  const Values values(parsed, trial, seed, found.id);
+  nlohmann::json request = {{"case", found.text},
+                            {"properties", properties},
+                            {"role", role},
+                            {"build", build.substr(0, build.find(", files "))},
+                            {"fault", fault_facts(fault)},
+                            {"shown", witness_facts(witness_of(trial, fault))},
+                            {"limit", 0},
+                            {"unknown", ""},
+                            {"outputs", nlohmann::json::array()}};
+  if (fault.gradient || fault.phase == "backward") set(request, "outputs", values.outputs());
+  return request;
 }
 
 Result<nlohmann::json> issue_request(const Properties& properties, const Finding& finding,
@@ -183,26 +187,19 @@ Result<nlohmann::json> issue_request(const Properties& properties, const Finding
   const Verdict verdict = about(finding.key, shown.verdict);
   const Fault& fault = verdict.fault();
   const wire::Trial& trial = trial_under(*record, fault.values);
-  const std::string role = role_of(fault);
-  nlohmann::json request = {{"do", "issue"},
-                            {"case", shown.text},
-                            {"properties", properties},
-                            {"role", role},
-                            {"build", build_of_role(properties, role)},
-                            {"fault", fault_facts(fault)},
-                            {"shown", witness_facts(witness_of(trial, fault))},
-                            {"message", verdict.message},
-                            {"rerun", rerun_command(shown.text, properties)},
-                            {"limit", 0},
-                            {"run", false},
-                            {"finding",
-                             {{"api", finding.key.api},
-                              {"outcome", name(finding.key.outcome)},
-                              {"where", finding.key.where},
-                              {"how", finding.key.how},
-                              {"cases", finding.cases},
-                              {"circumstances", circumstances(finding)}}}};
-  add_values({parsed, trial, seed, shown.id}, fault, request);
+  ASSAY_TRY(nlohmann::json request, script_request(properties, shown, parsed, trial, fault));
+  request.update({{"do", "issue"},
+                  {"message", verdict.message},
+                  {"rerun", rerun_command(shown.text, properties)},
+                  {"run", false},
+                  {"finding",
+                   {{"api", finding.key.api},
+                    {"outcome", name(finding.key.outcome)},
+                    {"where", finding.key.where},
+                    {"how", finding.key.how},
+                    {"cases", finding.cases},
+                    {"circumstances", circumstances(finding)}}}});
+  set(request, "tensors", Values(parsed, trial, seed, shown.id).inputs());
   return request;
 }
 

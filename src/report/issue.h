@@ -8,17 +8,17 @@
 #include <string>
 
 #include "base/result.h"
+#include "case/case.h"
 #include "report/findings.h"
 #include "report/repro.h"
+#include "wire/messages_generated.h"
 
 namespace assay {
 
-// The role of the lane that a fault is of: "test" or "reference".
-std::string role_of(const Fault& fault);
-
-// The build of the lane in this role, without the fingerprint of its files.
-std::string build_of_role(const std::map<std::string, std::string>& properties,
-                          const std::string& role);
+// What all scripts of a fault of a case are made of: the request for one (report/scripts.h).
+Result<nlohmann::json> script_request(const std::map<std::string, std::string>& properties,
+                                      const FoundCase& found, const Case& parsed,
+                                      const wire::Trial& trial, const Fault& fault);
 
 // The request for an issue of a finding (report/scripts.h). `shown`: its smallest known case.
 // "limit": seconds that a script may take, which a traced function of the tables needs; 0: none is

@@ -152,12 +152,8 @@ Result<Repro> write_repro(const Properties& properties, const FoundCase& found,
   const Fault& fault = found.verdict.fault();
   const wire::Trial& trial = trial_under(*record, fault.values);
   ASSAY_CHECK(write_inputs(parsed, found, trial, seed, folder, repro));
-  if (fault.values == "layout") {
-    repro.notes.emplace_back(
-        "the fault was seen with inputs that are transposed, strided or offset in memory; in the "
-        "script they are in row-major order");
-  }
-  const std::string role = role_of(fault);
+  ASSAY_TRY(request, script_request(properties, found, parsed, trial, fault));
+  const std::string role = text_of(request, "role");
   const auto environment = properties.find(role + ".environment");
   if (environment != properties.end() && !environment->second.empty()) {
     repro.notes.push_back(one_line("the lane had this environment: " + environment->second));
@@ -166,14 +162,10 @@ Result<Repro> write_repro(const Properties& properties, const FoundCase& found,
       fmt::format("case {}, seed {}", format_case_id(found.id), seed),
       fmt::format("verdict of the run: {} {}", name(found.verdict.outcome), found.verdict.message)};
   comment.insert(comment.end(), repro.notes.begin(), repro.notes.end());
-  request = {{"do", "repro"},
-             {"case", found.text},
-             {"comment", comment},
-             {"properties", properties},
-             {"role", role},
-             {"build", build_of_role(properties, role)},
-             {"seed", framework_seed(seed, found.id)},
-             {"backward", wants_backward(trial)}};
+  request.update({{"do", "repro"},
+                  {"comment", comment},
+                  {"seed", framework_seed(seed, found.id)},
+                  {"backward", wants_backward(trial)}});
   return repro;
 }
 

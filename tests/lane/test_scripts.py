@@ -16,8 +16,8 @@ from assay.wire import Fields
 
 
 def script_of(case, backward=True, **properties):
-    facts = {"case": case, "comment": [], "properties": properties, "role": "test", "build": ""}
-    text = repro(Fields(facts, seed=0, backward=backward))
+    nothing = {"case": case, "shown": None, "outputs": [], "properties": properties}
+    text = repro(facts(**nothing, comment=[], seed=0, backward=backward, fault__raises=False))
     ast.parse(text)
     return text
 
@@ -113,6 +113,15 @@ def test_a_script_compares_the_element_that_shows_the_fault():
     )
 
 
+def test_a_case_with_its_inputs_in_files_compares_the_same():
+    script = repro(facts(comment=["case 1"], seed=7, backward=True))
+    ast.parse(script)
+    lines = 'x0 = load("x0.bin", torch.float32, [2])\nresult = torch.add(x0, 1)\n'
+    assert f"{lines}got = result.flatten()[1].item()\nexpected = 2.0\n" in script
+    assert script.endswith("sys.exit(not abs(got - expected) <= 0.25)\n")
+    assert "# case 1\n\nimport pathlib\nimport sys\n\nimport torch\n" in script
+
+
 def test_what_has_no_script_says_why():
     assert issue(facts(shown__element=False))["why"] == "one element does not show it"
     layer = facts(case='torch.nn.Linear(2, 2)(Tensor([1, 2], "float32"))')
@@ -161,8 +170,7 @@ def test_a_script_of_a_name_that_no_lane_may_call_is_not_run(tmp_path, root):
 
 
 def test_a_broken_request_does_not_spoil_the_others(root):
-    good = {"do": "repro", "case": "paddle.abs(1)", "comment": [], "properties": {}, "role": "test"}
-    good["build"] = ""
+    good = facts(do="repro", case="paddle.abs(1)", comment=[], shown=None)
     broken = {**good, "case": "paddle.abs("}
     done = subprocess.run(
         [sys.executable, "-m", "assay.scripts"],

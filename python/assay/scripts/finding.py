@@ -7,9 +7,9 @@ import re
 from math import isfinite
 from textwrap import indent
 
-from assay.scripts.source import LANGUAGES, Case, Lane
+from assay.scripts.source import LANGUAGES, Case, Lane, Language
 from assay.scripts.tracing import TracedCall, traced
-from assay.spec import INTEGER
+from assay.spec import INTEGER, TensorSpec
 from assay.wire import DIFFERENTIABLE, Fields
 
 MOST_LINES = 30
@@ -47,9 +47,11 @@ class NoScript(Exception):
 
 
 class FindingScript:
-    """The script, written from the facts of src/report/issue.cc."""
+    """The script, written from the facts of src/report/issue.cc. With `files`, it loads its inputs, of which
+    there may then be any number."""
 
-    def __init__(self, facts: Fields, lane: Lane) -> None:
+    def __init__(self, facts: Fields, lane: Lane, files: bool = False) -> None:
+        self.files = files
         self.facts, self.lane, self.fault, self.shown = facts, lane, facts.fault, facts.shown
         if lane.framework not in LANGUAGES:
             raise NoScript(f"assay writes no scripts for {lane.framework}")
@@ -63,19 +65,21 @@ class FindingScript:
 
     def text(self) -> str:
         """The script. Raises NoScript if there is none."""
-        self._check()
-        setup = [*self.words.on_device(self.lane.device), *self._inputs()]
-        call = self._traced(setup) if self.foreign else TracedCall(self.case.lines(), ["result"])
-        body = [*call.lines, *(self._gradients(call.outputs) if self.differentiates else [])]
-        text = "\n".join(self._whole(setup, body))
-        head = "import multiprocessing\n" * (PROCESS in text) + "import sys\n"
-        head += "from math import inf, nan\n" * ("inf" in text or "nan" in text)
-        head += f"\nimport {self.words.module}  # {self.lane.build}\n"
+        text = "\n".join(self.lines())
+        head = f"{imports(text)}\nimport {self.words.module}  # {self.lane.build}\n"
         head += "".join(f"import {name}  # as the lane of assay.toml does\n" for name in self.lane.modules)
         text = f"{head}\n{text}\n"
         if text.count("\n") > MOST_LINES:
             raise NoScript(f"it would have more than {MOST_LINES} lines")
         return text
+
+    def lines(self) -> list[str]:
+        """All lines behind the imports. Raises NoScript."""
+        self._check()
+        setup = [*self.words.on_device(self.lane.device), *self._inputs()]
+        call = self._traced(setup) if self.foreign else TracedCall(self.case.lines(), ["result"])
+        body = [*call.lines, *(self._gradients(call.outputs) if self.differentiates else [])]
+        return self._whole(setup, body)
 
     def _check(self) -> None:
         if self.lane.execution != "eager":
@@ -96,9 +100,13 @@ class FindingScript:
     def _inputs(self) -> list[str]:
         """The lines that make the tensors."""
         lines, leaves = [], self.case.leaves() if self.differentiates else []
-        for spec, numbers in zip(self.case.tensors, self.facts.tensors, strict=True):
+        for i, spec in enumerate(self.case.tensors):
             x = f"x{spec.index}"
-            lines.append(f"{x} = {self.words.made(spec.dtype, spec.shape, numbers)}")
+            if self.files:
+                made = loaded(self.words, x, spec)
+            else:
+                made = self.words.made(spec.dtype, spec.shape, self.facts.tensors[i])
+            lines.append(f"{x} = {made}")
             if self.fault["values"] == "layout" and self.words.module == "paddle" and spec.size > 1:
                 lines += _as_layout(x, spec.index, spec.ndim)
             lines += [x + self.words.leaf] * (x in leaves)
@@ -207,6 +215,18 @@ class FindingScript:
             # Half way between both: a right build is on the other side.
             wrong = f"not abs(got - expected) <= {shown.apart / 2:.3g}"
         return COMPARED.format(got=got, expected=shown.right, wrong=wrong)
+
+
+def imports(text: str) -> str:
+    """The imports from the standard library that the text of a script needs."""
+    modules = [name for name in ("multiprocessing", "pathlib", "sys") if f"{name}." in text]
+    lines = [f"import {name}\n" for name in modules]
+    return "".join(lines) + "from math import inf, nan\n" * ("inf" in text or "nan" in text)
+
+
+def loaded(words: Language, name: str, spec: TensorSpec) -> str:
+    """The tensor in the file of this name, by load() of repro.py."""
+    return f'load("{name}.bin", {words.module}.{spec.dtype}, {list(spec.shape)})'
 
 
 def _as_layout(x: str, number: int, axes: int) -> list[str]:

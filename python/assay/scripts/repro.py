@@ -1,13 +1,17 @@
-"""repro.py: one case of a run again, with the inputs of the run in files beside it."""
+"""repro.py: one case of a run again, with the inputs of the run in files beside it.
 
+It exits with 1 as long as the fault shows, as the script of a finding does. Where there is no such script, it
+prints the results.
+"""
+
+from assay.scripts.finding import FindingScript, NoScript, imports, loaded
 from assay.scripts.source import LANGUAGES, Case, Lane, Language, literal, one_line
 from assay.wire import Fields
 
 SCRIPT = '''\
 # Runs one case of assay again; needs only {words.full_name} and the files beside it.
 {comment}
-import pathlib
-
+{imports}
 import {words.module}
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -20,6 +24,13 @@ def load(name, dtype, shape):
         return {words.module}.empty(shape, dtype=dtype)
     return {words.read}.view(dtype).reshape(shape)
 
+{modules}
+print({case})
+{words.seed}({seed})
+{body}
+'''
+# A tensor that is both an output and an input gets no gradient if there are other outputs.
+BACKWARD = """
 
 def tensors(value):
     if isinstance(value, {words.module}.Tensor):
@@ -30,15 +41,7 @@ def tensors(value):
         for part in value:
             yield from tensors(part)
 
-{modules}
-print({case})
-{words.seed}({seed})
-{inputs}
-{call}
-print("result:", result)
-'''
-# A tensor that is both an output and an input gets no gradient if there are other outputs.
-BACKWARD = """
+
 outputs = [
     {words.copy}(x) if any(x is leaf for leaf in leaves) else x
     for x in tensors(result)
@@ -55,24 +58,33 @@ def repro(facts: Fields) -> str:
     """The script. Tensor i is read from the file xi.bin."""
     case = Case(facts.case)
     words = LANGUAGES.get(case.module, LANGUAGES["paddle"])
-    text = SCRIPT.format(
+    lane = Lane(facts)
+    try:
+        body = FindingScript(facts, lane, files=True).lines()
+    except NoScript as reason:
+        why = f"# It prints the results alone: {reason}."
+        if facts.fault["values"] == "layout":
+            why += " The inputs are in row-major order; in the run they were transposed, strided or offset."
+        body = [why, *_inputs(case, words), "", *case.lines()]
+        body.append('print("result:", result)')
+        if facts.backward:
+            body.append(BACKWARD.format(words=words, differentiates=words.differentiates.format("x")))
+    text = "\n".join(body).rstrip()
+    return SCRIPT.format(
         words=words,
+        imports=imports("pathlib." + text),
         comment="".join(f"# {one_line(line)}\n" for line in facts.comment),
-        modules="".join(f"import {module}\n" for module in Lane(facts).modules),
+        modules="".join(f"import {module}\n" for module in lane.modules),
         case=literal(facts.case, lambda value: None),
         seed=facts.seed,
-        inputs="".join(f"{line}\n" for line in _inputs(case, words)),
-        call="\n".join(case.lines()),
+        body=text,
     )
-    if facts.backward:
-        text += BACKWARD.format(words=words, differentiates=words.differentiates.format("x"))
-    return text
 
 
 def _inputs(case: Case, words: Language) -> list[str]:
     leaves, lines = case.leaves(), []
     for spec in case.tensors:
         name = f"x{spec.index}"
-        lines.append(f'{name} = load("{name}.bin", {words.module}.{spec.dtype}, {list(spec.shape)})')
+        lines.append(f"{name} = {loaded(words, name, spec)}")
         lines += [name + words.leaf] * (name in leaves)
     return [*lines, f"leaves = [{', '.join(leaves)}]", *case.copies(words)]
