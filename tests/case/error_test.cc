@@ -110,6 +110,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"paddle.add(Tensor([2],\"\\x41\"))", 23, "unknown dtype"},
         Refusal{"paddle.add(Tensor([2]))", 22, "expected ','"},
         Refusal{"paddle.add(Tensor([2],float32))", 23, "expected a dtype in quotes"},
+        Refusal{"paddle.add(Tensor([2],\"fp32\"))", 23, "did you mean 'float32'?"},
+        Refusal{"paddle.add(torch.float31)", 12, "unknown name 'torch.float31'"},
         Refusal{"paddle.add(Tensor(2,\"int8\"))", 19, "expected a shape"}));
 
 INSTANTIATE_TEST_SUITE_P(

@@ -215,6 +215,9 @@ TEST(Parser, ReadsDtypes) {
     EXPECT_EQ(one.value().dtype_form(), form) << text;
   };
   expect("Dtype(float8_e4m3fn)", DType::float8_e4m3fn, DTypeForm::dtype);
+  expect("torch.bfloat16", DType::bfloat16, DTypeForm::dtype);
+  expect("paddle.float32", DType::float32, DTypeForm::dtype);
+  expect("Dtype(torch.int8)", DType::int8, DTypeForm::dtype);
   expect("VarType( bfloat16 )", DType::bfloat16, DTypeForm::var_type);
   expect("type(numpy.float32)", DType::float32, DTypeForm::numpy_type);
   expect("type(numpy.bool)", DType::boolean, DTypeForm::numpy_type);

@@ -61,6 +61,20 @@ TEST_F(Words, OperandsOfAVerbAreNotVerbs) {
               ElementsAre("look", "loook", "-x", "timeline"));
 }
 
+TEST_F(Words, ATruthFlagLeavesAFileAlone) {
+  bool quiet = false;
+  CLI::App* api = app_.add_subcommand("api", "Runs cases");
+  api->add_option("FILE", text_, "Cases");
+  api->add_option("-q,--quiet", quiet, "Less")->expected(0, 1)->type_name("BOOL");
+  EXPECT_THAT(spelled({"api", "--quiet", "cases.txt"}),
+              ElementsAre("api", "--quiet=True", "cases.txt"));
+  EXPECT_THAT(spelled({"api", "-q", "cases.txt"}), ElementsAre("api", "--quiet=True", "cases.txt"));
+  EXPECT_THAT(spelled({"api", "--quiet", "no", "-"}), ElementsAre("api", "--quiet", "no", "-"));
+  EXPECT_THAT(spelled({"api", "--quiet", "-k"}), ElementsAre("api", "--quiet", "-k"));
+  EXPECT_EQ(refused({"--quiet=True", "cases.txt"}),
+            "--quiet is a flag of a verb: `assay api --quiet`");
+}
+
 TEST_F(Words, AnUnknownFlagHasItsNearestName) {
   EXPECT_EQ(refused({"look", "--log-dri=x"}),
             "unknown flag --log-dri of `assay look`; did you mean '--log_dir'?");

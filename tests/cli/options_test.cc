@@ -138,6 +138,13 @@ TEST(ApiOptions, AYearIsTheLongestTimeLimit) {
   }
 }
 
+TEST(ApiOptions, SecondsMayHaveAUnit) {
+  EXPECT_EQ(config_of({"--timeout=90s"})->timeout_ms, 90'000U);
+  EXPECT_EQ(config_of({"--timeout=1.5min"})->timeout_ms, 90'000U);
+  EXPECT_EQ(config_of({"--timeout=1h"})->timeout_ms, 3'600'000U);
+  EXPECT_THROW(options_of({"--timeout=1d"}), CLI::ValidationError);
+}
+
 class SettingsFile : public ::testing::Test {
  protected:
   SettingsFile() {

@@ -267,6 +267,18 @@ TEST(Core, AFailureStopsTheRunWhereThatIsWanted) {
   EXPECT_EQ(run.count<SendStop>(), 1U);
 }
 
+TEST(Core, SoManyFailuresStopTheRun) {
+  CoreConfig config;
+  config.most_failures = 2;
+  OneSlot run(config, 3);
+  run.answer(1, 1, Outcome::mismatch);
+  run.answer(1, 2, Outcome::mismatch);
+  EXPECT_EQ(run->stop_reason(), StopReason::none);
+  run.answer(2, 1, Outcome::mismatch);
+  run.answer(2, 2, Outcome::mismatch);
+  EXPECT_EQ(run->stop_reason(), StopReason::stopped_on_error);
+}
+
 TEST(Core, AnAnswerThatComesTwiceIsOne) {
   OneSlot run(CoreConfig(), 2);
   run.answer(1, 1, Outcome::pass);
