@@ -107,7 +107,7 @@ Result<std::string> spelled_flag(const CLI::App& app, const std::string& name) {
 void add_truth(const CLI::App& app, const std::string& next, std::vector<std::string>& spelled) {
   const CLI::Option* option = app.get_option_no_throw(spelled.back());
   if (option == nullptr || option->get_type_name() != "BOOL" || parse_bool(next)) return;
-  if (next.empty() || next.starts_with('-')) return;
+  if (next.empty() || (next.starts_with('-') && next != "-")) return;
   spelled.back() = "--" + option->get_lnames().front() + "=True";
 }
 
