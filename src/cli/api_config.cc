@@ -87,12 +87,13 @@ Status choose_judgement(const ApiOptions& options, wire::CaseSettingsT& settings
     return {};
   }
   settings.values = "usual";
+  const std::vector<std::string> regimes = split_at(wire::kAllValues, ',');
   for (const std::string& name : entries_of(options.values)) {
     const std::string_view known = name == "special" ? kSpecialValues : std::string_view(name);
-    if (wire::kAllValues.find(known) == std::string_view::npos) {
+    if (name != "special" && std::ranges::find(regimes, name) == regimes.end()) {
       return usage_error(
           fmt::format("--values: no value regime is called {}; known: {},special,all{}", name,
-                      wire::kAllValues, suggest(name, split_at(wire::kAllValues, ','))));
+                      wire::kAllValues, suggest(name, regimes)));
     }
     if (name != "usual") settings.values += fmt::format(",{}", known);
   }

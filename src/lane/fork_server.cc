@@ -94,10 +94,11 @@ std::string any_python() {
 Result<LanePackage> LanePackage::find() {
   ASSAY_TRY(const std::string program, own_executable());
   const std::filesystem::path bin = std::filesystem::path(program).parent_path();
-  const std::filesystem::path native = bin.parent_path() / "lib";
+  std::filesystem::path native = bin.parent_path() / "lib";
   for (std::filesystem::path folder = bin; folder != folder.parent_path();
        folder = folder.parent_path()) {
     const std::filesystem::path python = folder / "python";
+    if (!std::filesystem::exists(native)) native = folder / "lib";
     if (std::filesystem::exists(python / "assay" / "lane.py")) return LanePackage{python, native};
   }
   return fail("the lane package (python/assay) was not found beside " + program +

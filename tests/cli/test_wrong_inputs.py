@@ -32,7 +32,7 @@ repotr out                                          | did you mean 'report'?
 --accuracy=True                                     | `assay api --accuracy`
 --log_dir=out                                       | is a flag of a verb
 api                                                 | nothing to run: name files of cases
-api --api_config=                                   | nothing to run
+api --api_config=                                   | --api_config: 1 required
 api none.txt                                        | none.txt
 api 'none*.txt'                                     | none*.txt
 api cases.txt none.txt                              | none.txt
@@ -109,11 +109,11 @@ api cases.txt --accuracy=maybe                      | takes True or False, not m
 api cases.txt --quiet=2                             | takes True or False, not 2
 api cases.txt --fail-on=nw                          | did you mean 'new'?
 api cases.txt --fail-on=new                         | name with --against
-api cases.txt --against=                            | the value is empty
+api cases.txt --against=                            | --against: 1 required
 api cases.txt --against=nothing                     | nothing does not exist
 api cases.txt --allow=selfonly                      | did you mean 'self_only'?
-api cases.txt --junit=                              | the value is empty
-api cases.txt --markdown=                           | the value is empty
+api cases.txt --junit=                              | --junit: 1 required
+api cases.txt --markdown=                           | --markdown: 1 required
 api cases.txt -k 'a and'                            | -k, column 6
 api cases.txt -k '(a'                               | -k, column
 api cases.txt --apis-from=none.diff                 | none.diff
