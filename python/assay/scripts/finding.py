@@ -125,7 +125,7 @@ class FindingScript:
             f'trace("{self.case.api}", {{{tensors}}}, lambda function: {call})\n',
         ]
         if not self.facts.limit:
-            raise NoScript("a page starts no interpreter")
+            raise NoScript("only `assay finding` traces the function of the tables that its lane calls")
         found = traced(self.case.api, "\n".join(lines), self.facts.limit)
         if isinstance(found, str):
             raise NoScript(found)
