@@ -64,6 +64,16 @@ std::string seats(const RunConfig& config, const Totals& totals) {
   return count_of(slots, "slot") + where;
 }
 
+// A case with a new fault, else one with a fault that grew; empty: neither.
+std::string worse_case(const RunComparison& compared) {
+  for (const FaultState state : {FaultState::added, FaultState::grown}) {
+    for (const auto& [key, fault] : compared.faults) {
+      if (fault.state == state && !fault.example.text.empty()) return fault.example.text;
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 ApiProgress::ApiProgress(const RunConfig& config, bool quiet, bool with_status, bool verbose)
@@ -119,7 +129,7 @@ void ApiProgress::finished(const FinishedCase& finished, const Totals& totals) {
     print_line(fmt::format("{}{}{}  {}", outcome, kinds.empty() ? "" : " (" + kinds + ")",
                            flags.empty() ? "" : " [" + flags + "]", finished.text));
     print_line(terminal_.wrap("    " + verdict.message));
-    if (first_failure_.empty()) first_failure_ = finished.text;
+    if (first_failure_.empty() && info(verdict.outcome).failed) first_failure_ = finished.text;
     if (shown_failures_ == kShownFailures) print_line("(the report has all further failures)");
   } else if (verbose_ && !worth_showing) {
     print_line(fmt::format("{}  {}", name(verdict.outcome), finished.text));
@@ -162,7 +172,8 @@ void ApiProgress::print_line(const std::string& line) {
   std::fflush(stdout);
 }
 
-void ApiProgress::finish(const RunSummary& summary, const RunReport& report) {
+void ApiProgress::finish(const RunSummary& summary, const RunReport& report,
+                         const RunComparison* compared) {
   print_line(fmt::format(
       "\n{}",
       outcome_table(report, config_.store.empty() ? config_.folder.string() : "", terminal_)));
@@ -174,9 +185,8 @@ void ApiProgress::finish(const RunSummary& summary, const RunReport& report) {
                          seconds_since(started_ns_), where));
   print_line(
       fmt::format("results: {} (report.html, run.db, api_config_*.txt)", config_.folder.string()));
-  if (!first_failure_.empty()) {
-    print_line("one case again: " + rerun_command(first_failure_, settings_));
-  }
+  const std::string again = compared == nullptr ? first_failure_ : worse_case(*compared);
+  if (!again.empty()) print_line("one case again: " + rerun_command(again, settings_));
   if (summary.ending == RunEnding::interrupted) {
     print_line(fmt::format("interrupted; continue with the same command and --log_dir={}",
                            config_.folder.string()));

@@ -9,6 +9,7 @@
 
 #include "base/terminal.h"
 #include "engine/engine.h"
+#include "report/compare.h"
 #include "report/run_report.h"
 
 namespace assay {
@@ -21,7 +22,9 @@ class ApiProgress {
   // The observer refers to this object, which must outlive it.
   RunObserver observer();
   void note(const std::string& line);
-  void finish(const RunSummary& summary, const RunReport& report);
+  // With a comparison, names a case that is new or worse to be run again, never a known one.
+  void finish(const RunSummary& summary, const RunReport& report,
+              const RunComparison* compared = nullptr);
   const Terminal& terminal() const { return terminal_; }
 
  private:

@@ -176,7 +176,7 @@ Result<int> run_api(ApiOptions options) {
   ASSAY_TRY(const RunSummary summary, std::move(ran));
   ASSAY_TRY(const ClosedRun closed,
             complete ? std::move(*complete) : close_stored(options, config, gate));
-  progress.finish(summary, closed.report);
+  progress.finish(summary, closed.report, closed.comparison ? &*closed.comparison : nullptr);
   for (const std::string& note : closed.notes) progress.note(note);
   for (const std::string& why : closed.unwritten) show_line(stderr, "assay: " + why);
   if (options.shrink && summary.ending == RunEnding::complete) {

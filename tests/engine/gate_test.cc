@@ -103,9 +103,11 @@ TEST(Gate, ARunIsComparedWithAnotherRun) {
   const CliResult same = cli.call_api({"--api_config_file=" + before, against});
   EXPECT_EQ(same.status.code, 0) << same.output;
   EXPECT_THAT(same.output, HasSubstr("0 new, 0 grown, 1 known, 0 fixed"));
+  EXPECT_THAT(same.output, Not(HasSubstr("one case again")));
   const CliResult worse = cli.call_api({"--api_config_file=" + now, against});
   EXPECT_EQ(worse.status.code, 1) << worse.output;
   EXPECT_THAT(worse.output, HasSubstr("1 new, 0 grown, 1 known, 0 fixed"));
+  EXPECT_THAT(worse.output, HasSubstr("one case again"));
   EXPECT_EQ(cli.call_api({"--api_config_file=" + now, against, "--fail-on=none"}).status.code, 0);
   EXPECT_EQ(cli.call({"report", cli.run().string(), "--fail-on=any"}).status.code, 1);
   EXPECT_EQ(cli.call({"report", cli.run().string()}).status.code, 0);
@@ -180,6 +182,28 @@ TEST(Gate, AReportEndsWithTheVerdictAndHidesPassingApis) {
   EXPECT_THAT(report({"-k", "("}), HasSubstr("column"));
   EXPECT_THAT(report({"--format=jsno"}), HasSubstr("did you mean 'json'?"));
   EXPECT_THAT(report({"--list=mismtach"}), HasSubstr("did you mean 'mismatch'?"));
+}
+
+TEST(Gate, TheFlagsOfPytest) {
+  Cli cli;
+  const std::string cases = cli.write_cases({fake("echo"), fake("wrong", 1), fake("raises")});
+  const CliResult run = cli.call_api({"--accuracy", cases, "-n", "1", "--seed=7", "--durations=2",
+                                      "-v", "--junit=junit.xml", "--markdown=summary.md"});
+  EXPECT_EQ(run.status.code, 1) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("pass  " + fake("echo")));
+  EXPECT_EQ(times(run.output.substr(run.output.find("the slowest cases:")), " s  paddle.fake"), 2U);
+  EXPECT_THAT(read_file(cli.folder() / "junit.xml").value_or(""), HasSubstr("<testsuite "));
+  EXPECT_THAT(read_file(cli.folder() / "summary.md").value_or(""), HasSubstr("paddle.fake.wrong"));
+  const CliResult again = cli.call_api({"--last-failed", "--max-failures=2", "-q"});
+  EXPECT_EQ(again.status.code, 1) << again.output;
+  EXPECT_THAT(again.output, Not(HasSubstr("%]")));
+  const CliResult one = cli.call_api(
+      {"--log_dir=one", cases + "::" + cli.report()["findings"][0]["id"].get<std::string>()});
+  EXPECT_THAT(one.output, HasSubstr("1 case to run"));
+  const CliResult piped = cli.call_program(
+      {"/bin/sh", "-c",
+       "cat " + cases + " | " ASSAY_PROGRAM " api - --test_cpu=True --log_dir=piped"});
+  EXPECT_THAT(piped.output, HasSubstr("3 cases to run"));
 }
 
 TEST(Gate, AFilterThatMatchesNoCaseIsAnError) {
