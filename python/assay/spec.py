@@ -1,5 +1,6 @@
 """What a case states of a tensor before the tensor exists."""
 
+from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -55,6 +56,13 @@ class DtypeName(str):
     """`Dtype(float32)` or `VarType(float32)`: a dtype that the case passes as an object."""
 
     __slots__ = ()
+
+
+def layout_of(shape: Sequence[int], number: int) -> tuple[bool, bool]:
+    """How the regime `layout` moves the tensor of this number in memory: whether it is transposed, and whether
+    it is strided at an offset."""
+    turned = sum(extent > 1 for extent in shape) > 1 and number % 3 < 2  # else it is contiguous
+    return turned, number % 3 > 0 or not turned
 
 
 FLOATING = frozenset({"float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"})

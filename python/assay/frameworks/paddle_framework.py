@@ -14,7 +14,7 @@ from assay.frameworks import Dense, Framework, look_up
 from assay.frameworks.stopwatch import Stopwatch
 from assay.lane_state import ROUNDING, LaneState
 from assay.sparse import compressed, places
-from assay.spec import TensorSpec
+from assay.spec import TensorSpec, layout_of
 from assay.wire import DTYPES, SKIPPED, Stop
 
 # The parameters of paddle.grad() in versions whose inner function _plain_grad() may call.
@@ -210,14 +210,13 @@ class PaddleFramework(Framework):
             return tensor
         try:
             with paddle.no_grad():
-                kind = number % 3
                 axes = list(range(tensor.ndim))[::-1]
-                turned = sum(extent > 1 for extent in tensor.shape) > 1 and kind < 2  # else it is contiguous
+                turned, strided = layout_of(tensor.shape, number)
                 if turned:
                     tensor = paddle.transpose(tensor, axes).contiguous()
                 if tensor.ndim == MOST_AXES:  # stack() would exceed the limit
                     tensor = paddle.concat([tensor[:1], tensor])[1:]
-                elif kind > 0 or not turned:
+                elif strided:
                     tensor = paddle.stack([paddle.zeros_like(tensor), tensor], -1)[..., 1]
                 return paddle.transpose(tensor, axes) if turned else tensor
         except Exception as error:

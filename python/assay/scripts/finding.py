@@ -9,7 +9,7 @@ from textwrap import indent
 
 from assay.scripts.source import LANGUAGES, Case, Lane, Language
 from assay.scripts.tracing import TracedCall, traced
-from assay.spec import INTEGER, TensorSpec
+from assay.spec import INTEGER, TensorSpec, layout_of
 from assay.wire import DIFFERENTIABLE, Fields
 
 MOST_LINES = 30
@@ -108,7 +108,7 @@ class FindingScript:
                 made = self.words.made(spec.dtype, spec.shape, self.facts.tensors[i])
             lines.append(f"{x} = {made}")
             if self.fault["values"] == "layout" and self.words.module == "paddle" and spec.size > 1:
-                lines += _as_layout(x, spec.index, spec.ndim)
+                lines += _as_layout(x, spec)
             lines += [x + self.words.leaf] * (x in leaves)
         if leaves and (copies := self.case.copies(self.words)):
             lines += [f"leaves = [{', '.join(leaves)}]", *copies]
@@ -229,12 +229,12 @@ def loaded(words: Language, name: str, spec: TensorSpec) -> str:
     return f'load("{name}.bin", {words.module}.{spec.dtype}, {list(spec.shape)})'
 
 
-def _as_layout(x: str, number: int, axes: int) -> list[str]:
+def _as_layout(x: str, spec: TensorSpec) -> list[str]:
     """Moves the values to memory that is not contiguous, as PaddleFramework.as_layout() does."""
-    turned = number % 3 < 2 and axes > 1
+    turned, apart = layout_of(spec.shape, spec.index)
     turn = f"{x} = {x}.transpose(list(range({x}.ndim))[::-1])"
     strided = f"{x} = paddle.stack([paddle.zeros_like({x}), {x}], -1)[..., 1]"
-    lines = [turn + ".contiguous()"] * turned + [strided] * (number % 3 > 0 or not turned)
+    lines = [turn + ".contiguous()"] * turned + [strided] * apart
     return lines + [turn] * turned
 
 
