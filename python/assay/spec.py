@@ -59,8 +59,8 @@ class DtypeName(str):
 
 
 def layout_of(shape: Sequence[int], number: int) -> tuple[bool, bool]:
-    """How the regime `layout` moves the tensor of this number in memory: whether it is transposed, and whether
-    it is strided at an offset."""
+    """How the regime `layout` moves the tensor of this number in memory: whether it is transposed, and
+    whether it is strided at an offset."""
     turned = sum(extent > 1 for extent in shape) > 1 and number % 3 < 2  # else it is contiguous
     return turned, number % 3 > 0 or not turned
 
