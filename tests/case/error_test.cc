@@ -98,7 +98,6 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"paddle.add(Tenosr([1],\"int8\"))", 12, "did you mean 'Tensor'?"},
         Refusal{"paddle.add(none)", 12, "did you mean 'None'?"},
         Refusal{"paddle.add(lambda: 0)", 12, "unknown name 'lambda'"},
-        Refusal{"paddle.add(paddle.float32)", 12, "unknown name 'paddle.float32'"},
         Refusal{"torch.f(torch.chanels_last)", 9, "did you mean 'torch.channels_last'?"},
         Refusal{"paddle.add(x=open)", 14, "unknown name 'open'"},
         Refusal{"paddle.add(Dtype(float23))", 18,
