@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/terminal.h"
+#include "base/text.h"
 #include "cli/api_config.h"
 #include "cli/api_options.h"
 #include "cli/exit_code.h"
