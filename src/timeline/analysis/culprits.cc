@@ -238,8 +238,7 @@ class CulpritFinder {
     const bool copies = culprit.part == Part::copies;
     const std::string each =
         fmt::format("{} ({:+.3f} ms a step)", short_name(compared.worst),
-                    millis(compared.excess) / static_cast<double>(culprit.steps.size()) /
-                        static_cast<double>(culprit.devices.size()));
+                    millis(compared.excess) / static_cast<double>(culprit.steps.size()));
     std::string why;
     if (compared.work > kMore && compared.time < 1.1 * compared.work) {
       why = fmt::format(
@@ -250,7 +249,7 @@ class CulpritFinder {
       culprit.operation = compared.worst;
       why = fmt::format("{}: the same {} take {:.2f} times as long, most of it in {}",
                         copies                    ? "slow copies"
-                        : culprit.kind == "stage" ? "slow"
+                        : culprit.kind == "stage" ? "slower work"
                                                   : "slow GPU",
                         copies ? "ones" : "kernels", compared.time, each);
     } else {
