@@ -56,7 +56,7 @@ def test_a_failed_stage_shows_why(folder, page):
     opened(page, folder / "bad.html")
     assert page.locator("h1").inner_text().split("\n") == ["✕ fails", "✕ 1 failed", "✓ 2 of 4 stages passed"]
     [stage, command] = page.locator(".answers li").all_inner_texts()  # without a click
-    assert stage.startswith("✕ export exit code 2") and "No such file" in stage and "export.py" in command
+    assert stage.startswith("✕ norm_export exit code 2") and "No such file" in stage and "export.py" in command
     page.get_by_role("button", name="export").click()
     detail = page.locator(".detail")
     assert "export.py" in detail.locator("pre[aria-label=Command]").inner_text()
@@ -101,7 +101,7 @@ def test_task_which_model_lost_its_export_and_why(folder, page):
     opened(page, folder / "assay-chain" / "night" / "index.html")
     [row] = [r for r in page.locator("tr.item").all() if r.locator("td").all_inner_texts()[2] == "✕"]
     assert "broken" in row.inner_text() and "can't open file" in row.inner_text()  # without a click
-    assert "export: exit code 2: …/python" in row.inner_text()
+    assert "norm_export failed: exit code 2: …/python" in row.inner_text()
     row.get_by_role("button").click()
     assert "gone.py': [Errno 2] No such file" in page.locator(".detail table").inner_text()
     head, first = (page.locator(f".detail {part} tr").first.bounding_box() for part in ("thead", "tbody"))
