@@ -10,7 +10,11 @@ import json
 import sys
 from collections import Counter
 
-ELSEWHERE = ("by the regime `infinity`", "compared with their distribution", "a draw is judged by its law")
+ELSEWHERE = (
+    "by the regime `infinity`",
+    "compared with their distribution",
+    "a draw is judged by its distribution",
+)
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """Distributions that random APIs are compared with.
 
 Two draws never agree element by element. The reference of a random API therefore returns the distribution of
-the result, with parameters that are tensors or numbers; `src/measure/law.h` has the tests.
+the result, with parameters that are tensors or numbers; `src/measure/draw_distribution.h` has the tests.
 `shape` and `dtype` are those of the result.
 
     @api("paddle.nn.functional.dropout")

@@ -20,10 +20,10 @@ from assay.shared import (  # noqa: F401
 )
 from assay.shared import LEAF_BOOLEAN as BOOLEAN  # noqa: F401
 from assay.shared import LEAF_COMPLEX as COMPLEX_NUMBER  # noqa: F401
+from assay.shared import LEAF_DISTRIBUTION as DISTRIBUTION  # noqa: F401
 from assay.shared import LEAF_DTYPE as DTYPE  # noqa: F401
 from assay.shared import LEAF_FLOATING as FLOAT  # noqa: F401
 from assay.shared import LEAF_INTEGER as INTEGER  # noqa: F401
-from assay.shared import LEAF_LAW as DISTRIBUTION  # noqa: F401
 from assay.shared import LEAF_NONE as NONE  # noqa: F401
 from assay.shared import LEAF_OPAQUE as OPAQUE  # noqa: F401
 from assay.shared import LEAF_TENSOR as TENSOR  # noqa: F401

@@ -138,7 +138,7 @@ void print_text(const ReportOptions& options, const RunReport& report, const Run
   if (!only_files) {
     show_painted(stdout, fmt::format("\n{}\n{}", outcome_table(report, options.folder, terminal),
                                      api_table(report, options.passing, terminal)));
-    if (options.passing) show_painted(stdout, accommodation_table(report, terminal));
+    if (options.passing) show_painted(stdout, known_deviation_table(report, terminal));
   }
   show_painted(stdout, "\n" + verdict.line(terminal) + "\n");
 }

@@ -20,7 +20,7 @@
 #include "engine/run_properties.h"
 #include "engine/session.h"
 #include "slot/timing.h"
-#include "store/accommodations.h"
+#include "store/known_deviations.h"
 #include "store/open_store.h"
 #include "verdict/mode.h"
 #include "wire/arena.h"
@@ -345,7 +345,7 @@ Status keep_facts_of(const GoldensConfig& goldens, const std::string& label, Run
   };
   ASSAY_CHECK(keep(fact_of(goldens, kReferenceLane), label));
   ASSAY_CHECK(keep(kMachineProperty, "goldens.machine"));
-  return keep(std::string(kAccommodations), std::string(kAccommodations));
+  return keep(std::string(kKnownDeviations), std::string(kKnownDeviations));
 }
 
 // What a run keeps of its lanes besides their builds. The machine may change while a run goes on.
@@ -367,11 +367,12 @@ Status keep_facts(const RunConfig& config, const Lanes& lanes, const std::vector
   if (config.goldens) {
     ASSAY_CHECK(keep_facts_of(*config.goldens, lanes.specs.back().label, plan));
   }
-  // Accommodations of the tables, if the run's references are in them; none between two frameworks.
+  // Known deviations of the tables, if the run's references are in them; none between two
+  // frameworks.
   for (std::size_t i = 0; i < lanes.specs.size(); ++i) {
     if (!lanes.specs[i].reference_functions) continue;
     if (!lanes.server_of[i]) continue;
-    return plan.set_property(kAccommodations, infos[*lanes.server_of[i]].accommodates);
+    return plan.set_property(kKnownDeviations, infos[*lanes.server_of[i]].known_deviations);
   }
   return {};
 }

@@ -209,7 +209,7 @@ Result<ServerInfo> server_info(const nlohmann::json& message, const std::string&
     info.build = message.at("build").get<std::string>();
     info.machine = message.at("machine").get<std::string>();
     info.apis = message.at("apis").get<std::int64_t>();
-    info.accommodates = message.value("accommodates", nlohmann::json::object()).dump();
+    info.known_deviations = message.value("accommodates", nlohmann::json::object()).dump();
     info.devices = message.at("devices").get<std::vector<std::string>>();
     info.executions = message.at("executions").get<std::vector<std::string>>();
     info.notes = message.at("notes").get<std::map<std::string, std::string>>();

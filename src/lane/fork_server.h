@@ -68,7 +68,7 @@ struct ServerInfo {
   std::string build;                 // equal for equal builds (python/assay/build_identity.py)
   std::string machine;               // processor, GPUs, driver
   std::int64_t apis = 0;             // APIs in the tables
-  std::string accommodates;          // known deviations by API, as JSON: {API: [text, …]}
+  std::string known_deviations;      // known deviations by API, as JSON: {API: [text, …]}
   std::vector<std::string> devices;  // device kinds of this build, "cpu" among them
   std::vector<std::string> executions;
   // Notes for the user about an execution in this build, by its name; "": about all of them.

@@ -19,7 +19,7 @@ inline constexpr std::size_t kFewestPairs = 32;
 
 // The lag with the largest correlation, among neighbours and between the two halves of all draws.
 struct DependenceFound {
-  double correlation = 0;  // in units of √V (law.h)
+  double correlation = 0;  // in units of √V (draw_distribution.h)
   std::uint64_t lag = 0;
   std::uint64_t pairs = 0;
 };

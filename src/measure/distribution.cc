@@ -41,11 +41,11 @@ double binomial_cumulative(double k, double n, double p) {
 
 bool Distribution::discrete() const {
   switch (kind) {
-    case LawKind::bernoulli:
-    case LawKind::integers:
-    case LawKind::poisson:
-    case LawKind::geometric:
-    case LawKind::binomial:
+    case DrawDistribution::bernoulli:
+    case DrawDistribution::integers:
+    case DrawDistribution::poisson:
+    case DrawDistribution::geometric:
+    case DrawDistribution::binomial:
       return true;
     default:
       return false;
@@ -56,25 +56,25 @@ bool Distribution::valid() const {
   const auto probability = [](double p) { return p >= 0 && p <= 1; };
   if (!std::isfinite(first) || !std::isfinite(second)) return false;
   switch (kind) {
-    case LawKind::uniform:
+    case DrawDistribution::uniform:
       return first <= second;
-    case LawKind::integers:
+    case DrawDistribution::integers:
       return first < second;
-    case LawKind::normal:
-    case LawKind::log_normal:
-    case LawKind::cauchy:
+    case DrawDistribution::normal:
+    case DrawDistribution::log_normal:
+    case DrawDistribution::cauchy:
       return second >= 0;
-    case LawKind::bernoulli:
+    case DrawDistribution::bernoulli:
       return probability(first);
-    case LawKind::geometric:
+    case DrawDistribution::geometric:
       return first > 0 && first <= 1;
-    case LawKind::binomial:
+    case DrawDistribution::binomial:
       return first >= 0 && probability(second);
-    case LawKind::exponential:
+    case DrawDistribution::exponential:
       return first > 0;
-    case LawKind::poisson:
+    case DrawDistribution::poisson:
       return first >= 0;
-    case LawKind::gamma:
+    case DrawDistribution::gamma:
       return first > 0 && second > 0;
     default:
       return false;
@@ -83,12 +83,12 @@ bool Distribution::valid() const {
 
 std::optional<double> Distribution::only_value() const {
   switch (kind) {
-    case LawKind::uniform:
+    case DrawDistribution::uniform:
       return first == second ? std::optional(first) : std::nullopt;
-    case LawKind::normal:
-    case LawKind::cauchy:
+    case DrawDistribution::normal:
+    case DrawDistribution::cauchy:
       return second == 0 ? std::optional(first) : std::nullopt;
-    case LawKind::log_normal:
+    case DrawDistribution::log_normal:
       return second == 0 ? std::optional(std::exp(first)) : std::nullopt;
     default:
       return std::nullopt;
@@ -97,18 +97,18 @@ std::optional<double> Distribution::only_value() const {
 
 double Distribution::least() const {
   switch (kind) {
-    case LawKind::uniform:
+    case DrawDistribution::uniform:
       return first;
-    case LawKind::integers:
+    case DrawDistribution::integers:
       return std::ceil(first);
-    case LawKind::normal:
-    case LawKind::cauchy:
+    case DrawDistribution::normal:
+    case DrawDistribution::cauchy:
       return -kInfinity;
-    case LawKind::bernoulli:
+    case DrawDistribution::bernoulli:
       return first == 1 ? 1 : 0;
-    case LawKind::geometric:
+    case DrawDistribution::geometric:
       return 1;
-    case LawKind::binomial:
+    case DrawDistribution::binomial:
       return second == 1 ? first : 0;
     default:
       return 0;
@@ -117,17 +117,17 @@ double Distribution::least() const {
 
 double Distribution::greatest() const {
   switch (kind) {
-    case LawKind::uniform:
+    case DrawDistribution::uniform:
       return second;
-    case LawKind::integers:
+    case DrawDistribution::integers:
       return std::ceil(second) - 1;
-    case LawKind::bernoulli:
+    case DrawDistribution::bernoulli:
       return first == 0 ? 0 : 1;
-    case LawKind::geometric:
+    case DrawDistribution::geometric:
       return first == 1 ? 1 : kInfinity;
-    case LawKind::binomial:
+    case DrawDistribution::binomial:
       return second == 0 ? 0 : first;
-    case LawKind::poisson:
+    case DrawDistribution::poisson:
       return first == 0 ? 0 : kInfinity;
     default:
       return kInfinity;
@@ -138,27 +138,27 @@ double Distribution::cumulative(double x) const {
   if (x < least()) return 0;
   if (x >= greatest()) return 1;
   switch (kind) {
-    case LawKind::uniform:
+    case DrawDistribution::uniform:
       return (x - first) / (second - first);
-    case LawKind::integers:
+    case DrawDistribution::integers:
       return (x + 1 - least()) / (greatest() + 1 - least());
-    case LawKind::normal:
+    case DrawDistribution::normal:
       return normal_cumulative((x - first) / second);
-    case LawKind::log_normal:
+    case DrawDistribution::log_normal:
       return x <= 0 ? 0 : normal_cumulative((std::log(x) - first) / second);
-    case LawKind::cauchy:
+    case DrawDistribution::cauchy:
       return std::atan((x - first) / second) / std::numbers::pi + 0.5;
-    case LawKind::bernoulli:
+    case DrawDistribution::bernoulli:
       return 1 - first;
-    case LawKind::geometric:
+    case DrawDistribution::geometric:
       return -std::expm1(x * std::log1p(-first));
-    case LawKind::exponential:
+    case DrawDistribution::exponential:
       return -std::expm1(-x * first);
-    case LawKind::gamma:
+    case DrawDistribution::gamma:
       return gamma_lower(first, x * second);
-    case LawKind::poisson:
+    case DrawDistribution::poisson:
       return gamma_upper(x + 1, first);
-    case LawKind::binomial:
+    case DrawDistribution::binomial:
       return binomial_cumulative(x, first, second);
     default:
       return 0;

@@ -4,13 +4,13 @@
 
 #include <optional>
 
-#include "measure/law_kind.h"
+#include "measure/draw_distribution_kind.h"
 
 namespace assay {
 
 // A distribution with its parameters for one element.
 struct Distribution {
-  LawKind kind = LawKind::anything;
+  DrawDistribution kind = DrawDistribution::anything;
   double first = 0;
   double second = 0;
 

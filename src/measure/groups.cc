@@ -34,7 +34,7 @@ struct Group {
 }  // namespace
 
 template <typename GroupOf>
-void Groups::look(LawMeasurement& measured, const GroupOf& group_of) const {
+void Groups::look(DrawMeasurement& measured, const GroupOf& group_of) const {
   std::array<Group, static_cast<std::size_t>(kGroups)> groups;
   for (const Draw& draw : draws_) {
     Group& group =
@@ -63,7 +63,7 @@ void Groups::look(LawMeasurement& measured, const GroupOf& group_of) const {
   measured.group_from = farthest.from;
 }
 
-void Groups::finish(LawMeasurement& measured) const {
+void Groups::finish(DrawMeasurement& measured) const {
   if (draws_.empty()) return;
   const auto [least, greatest] =
       std::minmax_element(draws_.begin(), draws_.end(),
@@ -82,7 +82,7 @@ void EqualDraws::add(double draw, double resolution) {
   moved_ += resolution;
 }
 
-void EqualDraws::finish(LawMeasurement& measured, std::span<const std::size_t> rows) {
+void EqualDraws::finish(DrawMeasurement& measured, std::span<const std::size_t> rows) {
   const auto n = static_cast<double>(draws_.size());
   if (n < 2) return;
   // A draw moves past two cells of its dtype, and has one of them.

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "measure/law_measurement.h"
+#include "measure/draw_measurement.h"
 
 namespace assay {
 
@@ -19,7 +19,7 @@ class Groups {
     draws_.push_back({parameter, u - 0.5, resolution});
   }
   // Tests groups of equal width and groups between powers of two.
-  void finish(LawMeasurement& measured) const;
+  void finish(DrawMeasurement& measured) const;
 
  private:
   struct Draw {
@@ -28,7 +28,7 @@ class Groups {
     double resolution;
   };
   template <typename GroupOf>
-  void look(LawMeasurement& measured, const GroupOf& group_of) const;
+  void look(DrawMeasurement& measured, const GroupOf& group_of) const;
 
   std::vector<Draw> draws_;
 };
@@ -39,7 +39,7 @@ class EqualDraws {
  public:
   void add(double draw, double resolution);
   // `rows` are the lengths of rows, planes and so on.
-  void finish(LawMeasurement& measured, std::span<const std::size_t> rows);
+  void finish(DrawMeasurement& measured, std::span<const std::size_t> rows);
 
  private:
   std::vector<double> draws_;

@@ -18,8 +18,8 @@ void Choice::note_outside(std::uint64_t index, double value) {
   }
 }
 
-void Choice::add(std::span<const double> drawn, const LawNumbers& values, const LawNumbers& others,
-                 const LawNumbers& groups) {
+void Choice::add(std::span<const double> drawn, const DrawNumbers& values,
+                 const DrawNumbers& others, const DrawNumbers& groups) {
   const bool zeros = others.values.empty() && others.number == 0 && groups.values.empty();
   const std::uint64_t first = measured_.count;
   if (zeros) add_with_zeros(drawn, values);
@@ -57,7 +57,7 @@ void Choice::add(std::span<const double> drawn, const LawNumbers& values, const 
 
 // add() for the case that all dropped values are zero. It has no branch that depends on a draw,
 // because such a branch cannot be predicted.
-void Choice::add_with_zeros(std::span<const double> drawn, const LawNumbers& values) {
+void Choice::add_with_zeros(std::span<const double> drawn, const DrawNumbers& values) {
   std::span<std::uint8_t> room = dependence_.room(drawn.size());
   std::size_t told = 0;
   std::uint64_t kept = 0;
@@ -81,8 +81,8 @@ void Choice::add_with_zeros(std::span<const double> drawn, const LawNumbers& val
   measured_.kept += kept;
 }
 
-LawMeasurement Choice::finish() const {
-  LawMeasurement measured = measured_;
+DrawMeasurement Choice::finish() const {
+  DrawMeasurement measured = measured_;
   measured.independent = fates_.size();
   const DependenceFound found = dependence_.run();
   measured.correlation = found.correlation;

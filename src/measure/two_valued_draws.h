@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "measure/dependence.h"
-#include "measure/law_measurement.h"
+#include "measure/draw_measurement.h"
 
 namespace assay {
 
@@ -22,7 +22,7 @@ inline bool near(double x, double value, double slack) {
 }
 
 // One number for all draws of a block, or one for each draw.
-struct LawNumbers {
+struct DrawNumbers {
   double number = 0;
   std::span<const double> values;
   double at(std::size_t index) const { return values.empty() ? number : values[index]; }
@@ -36,16 +36,16 @@ class Choice {
   // Adds draws, with the value of each if it is kept (`values`) and if it is not (`others`). Draws
   // with the same number in `groups` (whole numbers from 0 on) are kept or not together; without
   // groups each draw is independent.
-  void add(std::span<const double> drawn, const LawNumbers& values, const LawNumbers& others,
-           const LawNumbers& groups);
-  LawMeasurement finish() const;
+  void add(std::span<const double> drawn, const DrawNumbers& values, const DrawNumbers& others,
+           const DrawNumbers& groups);
+  DrawMeasurement finish() const;
 
  private:
   enum class Fate : std::uint8_t { unknown, kept, fallen };
-  void add_with_zeros(std::span<const double> drawn, const LawNumbers& values);
+  void add_with_zeros(std::span<const double> drawn, const DrawNumbers& values);
   void note_outside(std::uint64_t index, double value);
 
-  LawMeasurement measured_;
+  DrawMeasurement measured_;
   double slack_;
   ChoiceDependence dependence_;
   std::vector<Fate> fates_;  // one per group

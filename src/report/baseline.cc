@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "base/toml.h"
 #include "case/canonical.h"
-#include "store/accommodations.h"
+#include "store/known_deviations.h"
 
 namespace assay {
 namespace {
@@ -241,7 +241,7 @@ std::string settings_block(const std::map<std::string, std::string>& properties)
   std::string block = "\n[settings]\n";
   for (const auto& [key, value] : properties) {
     // Flags for reruns (interpreters, time limits) belong to a machine.
-    if (key == kAccommodations || key.starts_with(kRerunFlag)) continue;
+    if (key == kKnownDeviations || key.starts_with(kRerunFlag)) continue;
     block += fmt::format("{} = {}\n", toml_text(key), toml_text(value));
   }
   return block;

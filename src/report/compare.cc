@@ -11,7 +11,7 @@
 
 #include "case/parser.h"
 #include "report/run_report.h"
-#include "store/accommodations.h"
+#include "store/known_deviations.h"
 #include "store/open_store.h"
 #include "verdict/judge.h"
 #include "wire/settings.h"
@@ -64,7 +64,7 @@ Result<std::vector<SettingChange>> changed_settings(const std::map<std::string, 
   // What a baseline file does not state may be anything.
   if (!past.is_baseline) all.insert(now.begin(), now.end());
   for (const auto& [key, ignored] : all) {
-    if (key.starts_with(kRerunFlag) || key == kAccommodations) continue;
+    if (key.starts_with(kRerunFlag) || key == kKnownDeviations) continue;
     if (value(now, key) == value(before, key)) continue;
     if (key == "version.canonical") {
       return usage_error(

@@ -11,7 +11,7 @@
 #include "base/process.h"
 #include "base/text.h"
 #include "report/past.h"
-#include "store/accommodations.h"
+#include "store/known_deviations.h"
 #include "verdict/mode.h"
 #include "wire/settings.h"
 
@@ -96,20 +96,20 @@ std::string skip_lines(const std::map<std::string, std::uint64_t>& reasons) {
   return text;
 }
 
-// Takes the accommodations of the APIs that this run has cases of out of its properties.
-void take_accommodations(RunReport& report) {
-  const auto kept = report.properties.extract(std::string(kAccommodations));
+// Takes the known deviations of the APIs that this run has cases of out of its properties.
+void take_known_deviations(RunReport& report) {
+  const auto kept = report.properties.extract(std::string(kKnownDeviations));
   if (!kept) return;
   const auto all = parse_json(kept.mapped());
   if (!all.is_object()) return;
   for (const auto& [api, of_api] : report.by_api) {
     const auto found = all.find(api);
     if (found == all.end() || !found->is_array()) continue;
-    std::vector<std::string>& words = report.accommodations[api];
+    std::vector<std::string>& words = report.known_deviations[api];
     for (const auto& each : *found) {
       if (each.is_string()) words.push_back(each.get<std::string>());
     }
-    report.accommodated += total(of_api.outcomes);
+    report.deviating += total(of_api.outcomes);
   }
 }
 
@@ -153,7 +153,7 @@ Result<RunReport> load_report(RunReader& run) {
   if (report.outcomes[index_of(Outcome::skip)] > 0) {
     ASSAY_TRY(report.skipped, reasons_of_skips(run));
   }
-  take_accommodations(report);
+  take_known_deviations(report);
   ASSAY_CHECK(run.each_invalid([&](const InvalidLine& line) -> Status {
     ++report.outcomes[index_of(Outcome::invalid)];
     ++report.by_api[key_of(line).api].outcomes[index_of(Outcome::invalid)];
@@ -233,7 +233,7 @@ std::string outcome_table(const RunReport& report, const std::string& folder,
        "of them contaminated: ran out of memory beside other cases, and not alone");
   line(report.weak,
        "of those that pass are weak: of some result only shape and dtype were compared");
-  line(report.accommodated,
+  line(report.deviating,
        "of them with known deviations: the reference follows Paddle, or the inputs avoid a known "
        "bug");
   line(report.partly_judged, "of them not judged under some value regime");
@@ -243,16 +243,16 @@ std::string outcome_table(const RunReport& report, const std::string& folder,
        "(STATE)");
   line(report.left_running, "of them left processes running: the lanes' logs name them (LEAK)");
   line(report.unfinished, "planned and not finished: start again with the same --log_dir");
-  if (report.accommodated + report.partly_judged > 0) {
+  if (report.deviating + report.partly_judged > 0) {
     table += fmt::format("            where and why: {} report {} --json\n", own_command(),
                          folder.empty() ? "DIR" : shell_word(folder));
   }
   return terminal.wrap(table);
 }
 
-std::string accommodation_table(const RunReport& report, const Terminal& terminal) {
+std::string known_deviation_table(const RunReport& report, const Terminal& terminal) {
   std::string table;
-  for (const auto& [api, words] : report.accommodations) {
+  for (const auto& [api, words] : report.known_deviations) {
     for (const std::string& each : words) table += fmt::format("  {:<54} {}\n", api, each);
   }
   return table.empty() ? table : terminal.wrap("known deviations\n" + table);
@@ -308,8 +308,8 @@ nlohmann::json json_report(const RunReport& report) {
         {"left_processes", report.left_running},
         {"changed_state", report.changed_state},
         {"weak", report.weak},
-        {"accommodated", report.accommodated}}},
-      {"accommodations", report.accommodations},
+        {"accommodated", report.deviating}}},
+      {"accommodations", report.known_deviations},
       {"not_judged", report.not_judged},
       {"partly_judged", report.partly_judged},
       {"skipped", report.skipped},

@@ -40,10 +40,10 @@ struct RunReport {
   std::uint64_t leaked = 0;
   std::uint64_t left_running = 0;
   std::uint64_t changed_state = 0;
-  std::uint64_t weak = 0;          // passed, with only shape and dtype compared for some result
-  std::uint64_t accommodated = 0;  // cases of APIs with known deviations
+  std::uint64_t weak = 0;       // passed, with only shape and dtype compared for some result
+  std::uint64_t deviating = 0;  // cases of APIs with known deviations
   // The known deviations of each API in the run.
-  std::map<std::string, std::vector<std::string>, std::less<>> accommodations;
+  std::map<std::string, std::vector<std::string>, std::less<>> known_deviations;
   // Cases that did not run in a value regime, by regime and reason.
   std::map<std::string, std::map<std::string, std::uint64_t>> not_judged;
   std::uint64_t partly_judged = 0;  // cases among those
@@ -75,8 +75,8 @@ std::string rerun_command(std::string_view case_text,
 // prints more; empty: DIR.
 std::string outcome_table(const RunReport& report, const std::string& folder = {},
                           const Terminal& terminal = {});
-// What the tables accommodate of this run's APIs, a line for each; nothing where it is nothing.
-std::string accommodation_table(const RunReport& report, const Terminal& terminal = {});
+// The known deviations of this run's APIs, a line for each; nothing where it is nothing.
+std::string known_deviation_table(const RunReport& report, const Terminal& terminal = {});
 // Table by API and outcome, the failing ones first. APIs without a failure are counted in one line,
 // unless `passing`. Empty if there is nothing to show.
 std::string api_table(const RunReport& report, bool passing, const Terminal& terminal = {});

@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "case/canonical.h"
-#include "store/accommodations.h"
+#include "store/known_deviations.h"
 #include "verdict/mode.h"
 
 namespace assay {
@@ -108,10 +108,10 @@ std::uint64_t LiveRun::invalid_lines() const {
 }
 
 // The known deviations of this run's APIs: {"cases": N, "rows": [[API, "description; …"], …]}.
-nlohmann::json LiveRun::accommodated_json(const Apis& apis) const {
+nlohmann::json LiveRun::known_deviations_json(const Apis& apis) const {
   std::uint64_t cases = 0;
   nlohmann::json rows = nlohmann::json::array();
-  const auto kept = properties_.find(std::string(kAccommodations));
+  const auto kept = properties_.find(std::string(kKnownDeviations));
   const auto all = kept == properties_.end() ? nlohmann::json() : parse_json(kept->second);
   for (const auto& [api, of_api] : apis) {
     const auto found = all.is_object() ? all.find(std::string(api)) : all.end();
@@ -238,12 +238,12 @@ nlohmann::json LiveRun::json() const {
     meanings.push_back(
         {std::string(each.name), each.failed, std::string(meaning_in(of_mode, each.outcome))});
   }
-  facts.erase(std::string(kAccommodations));
+  facts.erase(std::string(kKnownDeviations));
   const Apis by_api = apis();
   const OutcomeCounts counts = outcomes();
   return {{"read", cases()},
           {"properties", facts},
-          {"accommodated", accommodated_json(by_api)},
+          {"accommodated", known_deviations_json(by_api)},
           {"failed", failures(counts)},
           {"outcomes", counts_json(counts)},
           {"meanings", meanings},

@@ -77,7 +77,7 @@ class LiveRun {
   Apis apis() const;  // without invalid lines
   OutcomeCounts outcomes() const;
   std::uint64_t invalid_lines() const;
-  nlohmann::json accommodated_json(const Apis& apis) const;
+  nlohmann::json known_deviations_json(const Apis& apis) const;
   nlohmann::json apis_json(Apis apis) const;
   nlohmann::json dtypes_json() const;
   nlohmann::json sizes_json() const;

@@ -10,7 +10,7 @@
 
 #include "case/dtype.h"
 #include "measure/measure.h"
-#include "slot/law_leaf.h"
+#include "slot/draw_distribution_leaf.h"
 #include "slot/values.h"
 #include "verdict/bar.h"
 
@@ -250,15 +250,15 @@ Result<Offset<wire::Comparison>> compare_pair(FlatBufferBuilder& builder, const 
                                               ResultRole role, Tolerance tolerance, Look* look) {
   Offset<wire::Measurement> measurement;
   Offset<wire::Bar> bar;
-  Offset<wire::LawMeasurement> law;
+  Offset<wire::DrawMeasurement> distribution;
   bool scalar_equal = true;
   double apart = INFINITY;
   const bool both = pair.left != nullptr && pair.right != nullptr;
-  if (both && is_tensor(*pair.left) && pair.right->kind() == wire::LeafKind::law) {
+  if (both && is_tensor(*pair.left) && pair.right->kind() == wire::LeafKind::distribution) {
     ASSAY_TRY(const bool same, same_shape(*pair.left, *pair.right));
     if (same) {
-      ASSAY_TRY(law,
-                measure_law(builder, *pair.left, left.memory, *pair.right, *right.memory.arena));
+      ASSAY_TRY(distribution,
+                measure_draws(builder, *pair.left, left.memory, *pair.right, *right.memory.arena));
     }
   } else if (both && is_tensor(*pair.left) && is_tensor(*pair.right)) {
     ASSAY_TRY(const bool same, same_shape(*pair.left, *pair.right));
@@ -293,8 +293,8 @@ Result<Offset<wire::Comparison>> compare_pair(FlatBufferBuilder& builder, const 
   const auto right_side = build_side(builder, pair.right);
   const wire::Equality equality =
       pair.right != nullptr ? pair.right->equality() : wire::Equality::value;
-  return wire::CreateComparison(builder, path, left_side, right_side, equality, measurement, law,
-                                scalar_equal, bar, apart);
+  return wire::CreateComparison(builder, path, left_side, right_side, equality, measurement,
+                                distribution, scalar_equal, bar, apart);
 }
 
 }  // namespace

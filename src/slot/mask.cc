@@ -12,8 +12,8 @@ using Leaves = flatbuffers::Vector<flatbuffers::Offset<wire::Leaf>>;
 const wire::Leaf* kept_leaf(const Leaves* leaves, std::size_t at) {
   if (leaves == nullptr || at >= leaves->size()) return nullptr;
   const wire::Leaf* leaf = leaves->Get(static_cast<flatbuffers::uoffset_t>(at));
-  const bool kept =
-      leaf->kind() == wire::LeafKind::law && flatbuffers::GetStringView(leaf->text()) == "kept";
+  const bool kept = leaf->kind() == wire::LeafKind::distribution &&
+                    flatbuffers::GetStringView(leaf->text()) == "kept";
   return kept ? leaf : nullptr;
 }
 
@@ -49,14 +49,15 @@ Result<std::uint64_t> zeros_apart(Tensor& left, Tensor& right) {
 Result<Comparisons> compare_masks(flatbuffers::FlatBufferBuilder& builder, const wire::Reply& test,
                                   const LaneMemory& test_memory, const wire::Reply& reference) {
   Comparisons found;
-  const wire::Leaf* law = kept_leaf(reference.outputs(), 0);
-  if (law == nullptr || reference.gradients() == nullptr) return found;
-  const wire::Leaf* output = tensor_leaf(test.outputs(), flatbuffers::GetStringView(law->path()));
+  const wire::Leaf* distribution = kept_leaf(reference.outputs(), 0);
+  if (distribution == nullptr || reference.gradients() == nullptr) return found;
+  const wire::Leaf* output =
+      tensor_leaf(test.outputs(), flatbuffers::GetStringView(distribution->path()));
   for (flatbuffers::uoffset_t i = 0; i < reference.gradients()->size(); ++i) {
-    const wire::Leaf* gradient_law = kept_leaf(reference.gradients(), i);
-    if (output == nullptr || gradient_law == nullptr) continue;
+    const wire::Leaf* gradient_distribution = kept_leaf(reference.gradients(), i);
+    if (output == nullptr || gradient_distribution == nullptr) continue;
     const wire::Leaf* gradient =
-        tensor_leaf(test.gradients(), flatbuffers::GetStringView(gradient_law->path()));
+        tensor_leaf(test.gradients(), flatbuffers::GetStringView(gradient_distribution->path()));
     if (gradient == nullptr) continue;
     ASSAY_TRY(Tensor y, Tensor::of(*output, test_memory));
     ASSAY_TRY(Tensor dx, Tensor::of(*gradient, test_memory));
@@ -68,7 +69,7 @@ Result<Comparisons> compare_masks(flatbuffers::FlatBufferBuilder& builder, const
     const auto statement = builder.CreateString(
         fmt::format("{} of {} elements pass in only one of forward and backward", apart, count));
     const auto name = builder.CreateString("kept");
-    const auto measured = wire::CreateLawMeasurement(builder, name, count, false, statement);
+    const auto measured = wire::CreateDrawMeasurement(builder, name, count, false, statement);
     const auto shape = builder.CreateVector(gradient->shape()->data(), gradient->shape()->size());
     const auto side = wire::CreateSide(builder, gradient->dtype(), shape, wire::LeafKind::tensor);
     const auto path = builder.CreateString(gradient->path());

@@ -227,10 +227,11 @@ std::string reason_of(const LaneResult& ending) {
 }
 
 // A draw follows its distribution under usual values only; others are not judged.
-bool has_law(const LaneResult& ending) {
+bool is_drawn(const LaneResult& ending) {
   if (ending.reply == nullptr || ending.reply->outputs() == nullptr) return false;
-  return std::any_of(ending.reply->outputs()->begin(), ending.reply->outputs()->end(),
-                     [](const wire::Leaf* leaf) { return leaf->kind() == wire::LeafKind::law; });
+  return std::any_of(
+      ending.reply->outputs()->begin(), ending.reply->outputs()->end(),
+      [](const wire::Leaf* leaf) { return leaf->kind() == wire::LeafKind::distribution; });
 }
 
 }  // namespace
@@ -262,9 +263,10 @@ Result<CaseRecord::Next> CaseRecord::add(const wire::JobT& entry,
   const bool usual = entry.trial.values == "usual";
   if (!usual || !entry.trial.mutant.empty()) {
     const auto one = std::find_if(endings.begin(), endings.end(), skipped);
-    const bool law = !usual && std::any_of(endings.begin(), endings.end(), has_law);
-    if (one != endings.end() || law) {
-      const std::string reason = law ? "a draw is judged by its law" : reason_of(*one);
+    const bool distribution = !usual && std::any_of(endings.begin(), endings.end(), is_drawn);
+    if (one != endings.end() || distribution) {
+      const std::string reason =
+          distribution ? "a draw is judged by its distribution" : reason_of(*one);
       if (reason.empty()) return Next::nothing;
       const auto values = builder_.CreateString(entry.trial.values);
       const auto skipped = builder_.CreateString(reason);

@@ -214,7 +214,7 @@ Finding judge_leaf(const wire::Comparison& comparison, const Due& due) {
   const wire::Side& left = *comparison.left();
   const wire::Side& right = *comparison.right();
   const auto is_tensor = [](const wire::Side& side) {
-    return side.kind() == wire::LeafKind::tensor || side.kind() == wire::LeafKind::law;
+    return side.kind() == wire::LeafKind::tensor || side.kind() == wire::LeafKind::distribution;
   };
   const std::string both = fmt::format("got {}, expected {}", side_text(&left), side_text(&right));
   if (left.missing() || right.missing() || is_tensor(left) != is_tensor(right)) {
@@ -238,8 +238,9 @@ Finding judge_leaf(const wire::Comparison& comparison, const Due& due) {
   }
   if (left.dtype() != right.dtype()) finding.add(kDtype, both);
   if (comparison.equality() == wire::Equality::shape) return finding;
-  if (const wire::LawMeasurement* law = comparison.law(); law != nullptr && !law->holds()) {
-    finding.add(kValue, text(law->statement()));
+  if (const wire::DrawMeasurement* distribution = comparison.distribution();
+      distribution != nullptr && !distribution->holds()) {
+    finding.add(kValue, text(distribution->statement()));
   }
   judge_values(comparison, due, finding);
   return finding;
@@ -316,12 +317,12 @@ void flag_leaks(const wire::Trial& trial, Verdict& verdict) {
 // Whether only the shape of some result is compared.
 bool is_weak(const wire::Pair& pair) {
   if (pair.outputs() == nullptr) return false;
-  return std::any_of(pair.outputs()->begin(), pair.outputs()->end(),
-                     [](const wire::Comparison* comparison) {
-                       if (comparison->equality() == wire::Equality::shape) return true;
-                       const wire::LawMeasurement* law = comparison->law();
-                       return law != nullptr && text(law->law()) == "anything";
-                     });
+  return std::any_of(
+      pair.outputs()->begin(), pair.outputs()->end(), [](const wire::Comparison* comparison) {
+        if (comparison->equality() == wire::Equality::shape) return true;
+        const wire::DrawMeasurement* distribution = comparison->distribution();
+        return distribution != nullptr && text(distribution->distribution()) == "anything";
+      });
 }
 
 // How these two lanes must agree, in particular for Agreement::stable.

@@ -53,7 +53,7 @@ std::string lane_message(const wire::LaneRecord& lane) {
 
 std::string side_text(const wire::Side* side) {
   if (side == nullptr || side->missing()) return "nothing";
-  if (side->kind() == wire::LeafKind::tensor || side->kind() == wire::LeafKind::law) {
+  if (side->kind() == wire::LeafKind::tensor || side->kind() == wire::LeafKind::distribution) {
     const auto dtype = static_cast<DType>(side->dtype());
     return fmt::format("{}{}", name(dtype), shape_text(side->shape()));
   }

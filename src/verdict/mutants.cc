@@ -24,12 +24,12 @@ std::vector<std::string> judged_values(const wire::Record& record, const Policy&
   return found;
 }
 
-bool has_law(const wire::Trial& trial) {
+bool is_drawn(const wire::Trial& trial) {
   if (trial.pairs() == nullptr || trial.pairs()->size() == 0) return false;
   const auto* outputs = trial.pairs()->Get(0)->outputs();
   if (outputs == nullptr) return false;
   return std::any_of(outputs->begin(), outputs->end(), [](const wire::Comparison* comparison) {
-    return comparison->right()->kind() == wire::LeafKind::law;
+    return comparison->right()->kind() == wire::LeafKind::distribution;
   });
 }
 
@@ -70,7 +70,7 @@ std::vector<Mutant> judge_mutants(const wire::Record& record, const Policy& poli
     const std::optional<Verdict> verdict = judge_trial(*trial, policy, record, rules);
     if (!verdict) continue;
     mutant.fate = fate_of(verdict->outcome);
-    mutant.weak = (verdict->flags & kWeak) != 0 || has_law(*trial);
+    mutant.weak = (verdict->flags & kWeak) != 0 || is_drawn(*trial);
     mutant.planted = text(trial->lanes()->Get(0)->error());
     mutant.message = verdict->message;
   }

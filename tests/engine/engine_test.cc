@@ -98,7 +98,7 @@ TEST(Engine, TakesTheFlagsOfUpstreamsEngines) {
   EXPECT_THAT(both.output, HasSubstr("leave out --atol and --rtol"));
 }
 
-TEST(Engine, WhatTheTablesAccommodateIsKeptWithTheRun) {
+TEST(Engine, KnownDeviationsAreKeptWithTheRun) {
   Cli cli;
   const std::string cases = cli.write_cases({fake("echo"), fake("where")});
   EXPECT_EQ(cli.call_api({"--api_config_file=" + cases}).status.code, 0);

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "measure/law.h"
+#include "measure/draw_distribution.h"
 
 namespace assay {
 
@@ -20,9 +20,9 @@ std::vector<double> draw(Distribution distribution, std::size_t count, unsigned 
   return drawn;
 }
 
-inline bool holds(LawKind kind, const std::vector<double>& drawn,
-                  const std::vector<LawParameter>& parameters, double resolution = kDouble) {
-  return law_holds(measure_law(kind, drawn, parameters, resolution));
+inline bool holds(DrawDistribution kind, const std::vector<double>& drawn,
+                  const std::vector<DrawParameter>& parameters, double resolution = kDouble) {
+  return distribution_holds(measure_draws(kind, drawn, parameters, resolution));
 }
 
 // A generator that repeats blocks of numbers, with the right distribution.

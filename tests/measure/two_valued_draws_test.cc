@@ -33,9 +33,9 @@ TEST(Kept, HoldsForDropoutAndFailsForAWrongScaleOrShare) {
   for (double& x : doubled) x *= 2;
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     const std::vector<double> drawn = dropped(values, 0.7, seed);
-    EXPECT_TRUE(holds(LawKind::kept, drawn, {{0, values}, {0.7, {}}, {0, {}}}));
-    EXPECT_FALSE(holds(LawKind::kept, drawn, {{0, values}, {0.75, {}}, {0, {}}}));
-    EXPECT_FALSE(holds(LawKind::kept, drawn, {{0, doubled}, {0.7, {}}, {0, {}}}));
+    EXPECT_TRUE(holds(DrawDistribution::kept, drawn, {{0, values}, {0.7, {}}, {0, {}}}));
+    EXPECT_FALSE(holds(DrawDistribution::kept, drawn, {{0, values}, {0.75, {}}, {0, {}}}));
+    EXPECT_FALSE(holds(DrawDistribution::kept, drawn, {{0, doubled}, {0.7, {}}, {0, {}}}));
   }
 }
 
@@ -67,8 +67,9 @@ TEST(Kept, ComesInBlocks) {
   values[7] = drawn[7] = -1e-300;
   drawn[12'345] = 3;
   drawn[12'346] = NAN;
-  const LawMeasurement whole = measure_law(
-      LawKind::kept, drawn, std::vector<LawParameter>{{0, values}, {0.7, {}}, {0, {}}}, kDouble);
+  const DrawMeasurement whole =
+      measure_draws(DrawDistribution::kept, drawn,
+                    std::vector<DrawParameter>{{0, values}, {0.7, {}}, {0, {}}}, kDouble);
   EXPECT_EQ(whole.count, 20'000U);
   EXPECT_EQ(whole.draws, 19'996U);
   EXPECT_EQ(whole.outside, 2U);
@@ -80,7 +81,7 @@ TEST(Kept, ComesInBlocks) {
     choice.add(std::span(drawn).subspan(from, count), {0, std::span(values).subspan(from, count)},
                {}, {});
   }
-  const LawMeasurement blocks = choice.finish();
+  const DrawMeasurement blocks = choice.finish();
   EXPECT_EQ(blocks.count, whole.count);
   EXPECT_EQ(blocks.draws, whole.draws);
   EXPECT_EQ(blocks.kept, whole.kept);
@@ -94,9 +95,10 @@ TEST(Kept, CertainSharesAreExact) {
   const std::vector<double> values(100, 1.0);
   std::vector<double> one_dropped = values;
   one_dropped[7] = 0;
-  EXPECT_TRUE(holds(LawKind::kept, values, {{0, values}, {1, {}}, {0, {}}}));
-  EXPECT_FALSE(holds(LawKind::kept, one_dropped, {{0, values}, {1, {}}, {0, {}}}));
-  EXPECT_TRUE(holds(LawKind::kept, std::vector<double>(100, 0.0), {{0, values}, {0, {}}, {0, {}}}));
+  EXPECT_TRUE(holds(DrawDistribution::kept, values, {{0, values}, {1, {}}, {0, {}}}));
+  EXPECT_FALSE(holds(DrawDistribution::kept, one_dropped, {{0, values}, {1, {}}, {0, {}}}));
+  EXPECT_TRUE(holds(DrawDistribution::kept, std::vector<double>(100, 0.0),
+                    {{0, values}, {0, {}}, {0, {}}}));
 }
 
 TEST(Kept, WholeChannelsAreFewIndependentDraws) {
@@ -107,12 +109,12 @@ TEST(Kept, WholeChannelsAreFewIndependentDraws) {
   std::vector<double> channels(4000);
   for (std::size_t i = 0; i < channels.size(); ++i)
     channels[i] = std::floor(static_cast<double>(i) / 1000);
-  EXPECT_FALSE(holds(LawKind::kept, drawn, {{0, values}, {0.5, {}}, {0, {}}}));
-  EXPECT_TRUE(holds(LawKind::kept, drawn, {{0, values}, {0.5, {}}, {0, channels}}));
+  EXPECT_FALSE(holds(DrawDistribution::kept, drawn, {{0, values}, {0.5, {}}, {0, {}}}));
+  EXPECT_TRUE(holds(DrawDistribution::kept, drawn, {{0, values}, {0.5, {}}, {0, channels}}));
   // Elements of a group must be kept or dropped together.
   drawn[3456] = 0;
-  const std::vector<LawParameter> parameters{{0, values}, {0.5, {}}, {0, channels}};
-  const LawMeasurement torn = measure_law(LawKind::kept, drawn, parameters, kDouble);
+  const std::vector<DrawParameter> parameters{{0, values}, {0.5, {}}, {0, channels}};
+  const DrawMeasurement torn = measure_draws(DrawDistribution::kept, drawn, parameters, kDouble);
   EXPECT_EQ(torn.outside, 1U);
   EXPECT_EQ(torn.first_outside, 3456U);
 }
@@ -126,16 +128,21 @@ TEST(Either, HoldsForChoicesAndFailsForAWrongValueOrShare) {
     std::bernoulli_distribution keep(0.7);
     std::vector<double> drawn = values;
     for (std::size_t i = 0; i < drawn.size(); ++i) drawn[i] = keep(random) ? values[i] : others[i];
-    EXPECT_TRUE(holds(LawKind::either, drawn, {{0, values}, {0, others}, {0.7, {}}, {0, {}}}));
-    EXPECT_FALSE(holds(LawKind::either, drawn, {{0, values}, {0, others}, {0.75, {}}, {0, {}}}));
-    EXPECT_FALSE(holds(LawKind::either, drawn, {{0, values}, {0.3, {}}, {0.7, {}}, {0, {}}}));
+    EXPECT_TRUE(
+        holds(DrawDistribution::either, drawn, {{0, values}, {0, others}, {0.7, {}}, {0, {}}}));
+    EXPECT_FALSE(
+        holds(DrawDistribution::either, drawn, {{0, values}, {0, others}, {0.75, {}}, {0, {}}}));
+    EXPECT_FALSE(
+        holds(DrawDistribution::either, drawn, {{0, values}, {0.3, {}}, {0.7, {}}, {0, {}}}));
     drawn[77] = values[77] + 0.01;
-    const std::vector<LawParameter> parameters{{0, values}, {0, others}, {0.7, {}}, {0, {}}};
-    EXPECT_EQ(measure_law(LawKind::either, drawn, parameters, kDouble).outside, 1U);
+    const std::vector<DrawParameter> parameters{{0, values}, {0, others}, {0.7, {}}, {0, {}}};
+    EXPECT_EQ(measure_draws(DrawDistribution::either, drawn, parameters, kDouble).outside, 1U);
   }
   // If both values are equal nothing is drawn, and any other value is wrong.
-  EXPECT_TRUE(holds(LawKind::either, values, {{0, values}, {0, values}, {0.5, {}}, {0, {}}}));
-  EXPECT_FALSE(holds(LawKind::either, others, {{0, values}, {0, values}, {0.5, {}}, {0, {}}}));
+  EXPECT_TRUE(
+      holds(DrawDistribution::either, values, {{0, values}, {0, values}, {0.5, {}}, {0, {}}}));
+  EXPECT_FALSE(
+      holds(DrawDistribution::either, others, {{0, values}, {0, values}, {0.5, {}}, {0, {}}}));
 }
 
 // Draws from weights by the standard library. Without replacement a drawn category loses its
@@ -160,11 +167,14 @@ TEST(Categorical, FollowsTheWeightsOfItsRow) {
     std::vector<double> drawn = categories_of({1, 2, 0, 3}, 1000, true, random);
     const std::vector<double> second = categories_of({4, 3, 0, 1}, 1000, true, random);
     drawn.insert(drawn.end(), second.begin(), second.end());
-    EXPECT_TRUE(holds(LawKind::categorical, drawn, {{0, weights}, {4, {}}, {1, {}}}, 0)) << seed;
-    EXPECT_FALSE(holds(LawKind::categorical, drawn, {{0, even}, {4, {}}, {1, {}}}, 0)) << seed;
+    EXPECT_TRUE(holds(DrawDistribution::categorical, drawn, {{0, weights}, {4, {}}, {1, {}}}, 0))
+        << seed;
+    EXPECT_FALSE(holds(DrawDistribution::categorical, drawn, {{0, even}, {4, {}}, {1, {}}}, 0))
+        << seed;
     // Swaps the rows, so that each has the other's weights.
     std::rotate(drawn.begin(), drawn.begin() + 1000, drawn.end());
-    EXPECT_FALSE(holds(LawKind::categorical, drawn, {{0, weights}, {4, {}}, {1, {}}}, 0)) << seed;
+    EXPECT_FALSE(holds(DrawDistribution::categorical, drawn, {{0, weights}, {4, {}}, {1, {}}}, 0))
+        << seed;
   }
 }
 
@@ -181,67 +191,73 @@ TEST(Categorical, WithoutReplacementJudgesWhatIsLeft) {
     const std::vector<double> blind = categories_of({1, 1, 1, 1, 1}, 4, false, random);
     even.insert(even.end(), blind.begin(), blind.end());
   }
-  const std::vector<LawParameter> parameters{{0, weights}, {5, {}}, {0, {}}};
-  EXPECT_TRUE(holds(LawKind::categorical, drawn, parameters, 0));
-  EXPECT_FALSE(holds(LawKind::categorical, even, parameters, 0));
-  EXPECT_EQ(measure_law(LawKind::categorical, drawn, parameters, 0).judged, drawn.size());
+  const std::vector<DrawParameter> parameters{{0, weights}, {5, {}}, {0, {}}};
+  EXPECT_TRUE(holds(DrawDistribution::categorical, drawn, parameters, 0));
+  EXPECT_FALSE(holds(DrawDistribution::categorical, even, parameters, 0));
+  EXPECT_EQ(measure_draws(DrawDistribution::categorical, drawn, parameters, 0).judged,
+            drawn.size());
   drawn[1] = drawn[0];  // the same twice
-  const LawMeasurement twice = measure_law(LawKind::categorical, drawn, parameters, 0);
+  const DrawMeasurement twice = measure_draws(DrawDistribution::categorical, drawn, parameters, 0);
   EXPECT_EQ(twice.outside, 1U);
   EXPECT_EQ(twice.first_outside, 1U);
 }
 
 TEST(Categorical, NeverDrawsWhatHasNoWeight) {
-  const std::vector<LawParameter> parameters{{0, {1, 0, 1}}, {3, {}}, {1, {}}};
-  EXPECT_TRUE(holds(LawKind::categorical, {0, 2, 2}, parameters, 0));
+  const std::vector<DrawParameter> parameters{{0, {1, 0, 1}}, {3, {}}, {1, {}}};
+  EXPECT_TRUE(holds(DrawDistribution::categorical, {0, 2, 2}, parameters, 0));
   for (const double bad : {1.0, 3.0, -1.0, 0.5}) {
-    EXPECT_FALSE(holds(LawKind::categorical, {0, bad}, parameters, 0)) << bad;
+    EXPECT_FALSE(holds(DrawDistribution::categorical, {0, bad}, parameters, 0)) << bad;
   }
-  EXPECT_TRUE(holds(LawKind::categorical, {}, parameters, 0));
-  EXPECT_TRUE(holds(LawKind::categorical, {0, 0}, {{1, {}}, {1, {}}, {1, {}}}, 0));  // no choice
+  EXPECT_TRUE(holds(DrawDistribution::categorical, {}, parameters, 0));
+  EXPECT_TRUE(
+      holds(DrawDistribution::categorical, {0, 0}, {{1, {}}, {1, {}}, {1, {}}}, 0));  // no choice
 }
 
 // An error of one thousandth in the scale is visible in float32 and rounding in bfloat16.
 TEST(Kept, TheSlackIsThatOfTheDtype) {
   const std::vector<double> values{2, -2, 0.5};
   const std::vector<double> drawn{2.002, 0, 0.5};
-  const std::vector<LawParameter> parameters{{0, values}, {0.5, {}}, {0, {}}};
-  EXPECT_FALSE(holds(LawKind::kept, drawn, parameters, resolution_of(DType::float32)));
-  EXPECT_TRUE(holds(LawKind::kept, drawn, parameters, resolution_of(DType::bfloat16)));
+  const std::vector<DrawParameter> parameters{{0, values}, {0.5, {}}, {0, {}}};
+  EXPECT_FALSE(holds(DrawDistribution::kept, drawn, parameters, resolution_of(DType::float32)));
+  EXPECT_TRUE(holds(DrawDistribution::kept, drawn, parameters, resolution_of(DType::bfloat16)));
 }
 
 TEST(Permutation, EachOnce) {
   std::vector<double> drawn(50);
   std::iota(drawn.rbegin(), drawn.rend(), 0.0);
-  EXPECT_TRUE(holds(LawKind::permutation, drawn, {{50, {}}}));
+  EXPECT_TRUE(holds(DrawDistribution::permutation, drawn, {{50, {}}}));
   drawn[3] = drawn[4];
-  EXPECT_FALSE(holds(LawKind::permutation, drawn, {{50, {}}}));
+  EXPECT_FALSE(holds(DrawDistribution::permutation, drawn, {{50, {}}}));
 }
 
 // A kept value near 0 must count. Ignoring it when it is kept, or when it is dropped, would shift
 // the share.
 TEST(Kept, SmallValuesDoNotShiftTheShare) {
   const std::vector<double> values = draw(std::normal_distribution(0.0, 0.003), 100'000, 1);
-  EXPECT_TRUE(holds(LawKind::kept, dropped(values, 0.5, 2), {{0, values}, {0.5, {}}, {0, {}}}));
-  EXPECT_FALSE(holds(LawKind::kept, dropped(values, 0.5, 2), {{0, values}, {0.53, {}}, {0, {}}}));
+  EXPECT_TRUE(
+      holds(DrawDistribution::kept, dropped(values, 0.5, 2), {{0, values}, {0.5, {}}, {0, {}}}));
+  EXPECT_FALSE(
+      holds(DrawDistribution::kept, dropped(values, 0.5, 2), {{0, values}, {0.53, {}}, {0, {}}}));
 }
 
 TEST(Permutation, OneThatMovesNothingIsNone) {
   std::vector<double> drawn(500);
   std::iota(drawn.begin(), drawn.end(), 0.0);
-  EXPECT_FALSE(holds(LawKind::permutation, drawn, {{500, {}}}));
-  EXPECT_TRUE(holds(LawKind::permutation, {0, 1, 2}, {{3, {}}}));  // which is possible
+  EXPECT_FALSE(holds(DrawDistribution::permutation, drawn, {{500, {}}}));
+  EXPECT_TRUE(holds(DrawDistribution::permutation, {0, 1, 2}, {{3, {}}}));  // which is possible
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     std::shuffle(drawn.begin(), drawn.end(), std::mt19937_64(seed));
-    EXPECT_TRUE(holds(LawKind::permutation, drawn, {{500, {}}})) << seed;
+    EXPECT_TRUE(holds(DrawDistribution::permutation, drawn, {{500, {}}})) << seed;
   }
 }
 
 TEST(Kept, DoesNotHoldForAMaskThatRepeatsItself) {
   const std::vector<double> values(2000, 1.0);
   const std::vector<double> mask = dropped(std::vector<double>(1000, 1.0), 0.5, 1);
-  EXPECT_FALSE(holds(LawKind::kept, in_blocks(mask, 8), {{0, values}, {0.5, {}}, {0, {}}}));
-  EXPECT_TRUE(holds(LawKind::kept, dropped(values, 0.5, 1), {{0, values}, {0.5, {}}, {0, {}}}));
+  EXPECT_FALSE(
+      holds(DrawDistribution::kept, in_blocks(mask, 8), {{0, values}, {0.5, {}}, {0, {}}}));
+  EXPECT_TRUE(
+      holds(DrawDistribution::kept, dropped(values, 0.5, 1), {{0, values}, {0.5, {}}, {0, {}}}));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 #include "report/junit.h"
 #include "report/run_report.h"
 #include "report/text_logs.h"
-#include "store/accommodations.h"
+#include "store/known_deviations.h"
 #include "stored_run.h"
 
 namespace assay {
@@ -61,23 +61,23 @@ TEST(Report, JsonCountsEveryOutcome) {
 }
 
 // What the tables do for Paddle's sake is counted, as far as the run has such cases.
-TEST(Report, WhatIsAccommodatedIsCounted) {
+TEST(Report, KnownDeviationsAreCounted) {
   StoredRun run;
   run.add("paddle.max(1)", {});
   run.add("paddle.max(2)", {Outcome::mismatch, kShape, 0, "", ""});
   run.add("paddle.abs(1)", {});
   StoredRun::must(run.store().set_property(
-      kAccommodations,
+      kKnownDeviations,
       R"({"paddle.max": ["follows: <a>", "dodges: b"], "paddle.min": ["follows: c"]})"));
   const RunReport report = StoredRun::must(load_report(run.store()));
-  EXPECT_EQ(report.accommodated, 2U);
+  EXPECT_EQ(report.deviating, 2U);
   const auto json = json_report(report);
   EXPECT_EQ(json["flags"]["accommodated"], 2);
   EXPECT_EQ(json["accommodations"].size(), 1U);
   EXPECT_EQ(json["accommodations"]["paddle.max"][1], "dodges: b");
   EXPECT_FALSE(json["properties"].contains("accommodations"));
   EXPECT_THAT(outcome_table(report), HasSubstr("2  of them with known deviations"));
-  EXPECT_THAT(accommodation_table(report), HasSubstr("follows: <a>"));
+  EXPECT_THAT(known_deviation_table(report), HasSubstr("follows: <a>"));
   const auto baseline = run.folder() / "baseline.txt";
   StoredRun::must(write_baseline(run.store(), baseline));
   EXPECT_THAT(StoredRun::must(read_file(baseline)), Not(HasSubstr("accommodations")));
@@ -88,7 +88,7 @@ TEST(Report, WhatWasNotLookedAtIsCounted) {
   StoredRun run;
   flatbuffers::FlatBufferBuilder builder;
   const auto wide = builder.CreateString("wide");
-  const auto reason = builder.CreateString("a draw has its own law");
+  const auto reason = builder.CreateString("a draw has its own distribution");
   const auto trials = builder.CreateVector(std::vector<flatbuffers::Offset<wire::Trial>>{
       wire::CreateTrial(builder, wide, 0, 0, reason)});
   wire::RecordBuilder record(builder);
@@ -102,7 +102,7 @@ TEST(Report, WhatWasNotLookedAtIsCounted) {
   const auto json = json_report(report);
   EXPECT_EQ(json["flags"]["weak"], 1);
   EXPECT_EQ(json["partly_judged"], 1);
-  EXPECT_EQ(json["not_judged"]["wide"]["a draw has its own law"], 1);
+  EXPECT_EQ(json["not_judged"]["wide"]["a draw has its own distribution"], 1);
   EXPECT_THAT(outcome_table(report), HasSubstr("1  of those that pass are weak"));
   EXPECT_THAT(outcome_table(report), HasSubstr("1  of them not judged under some value regime\n"));
   EXPECT_THAT(outcome_table(report), HasSubstr("where and why: "));

@@ -14,7 +14,7 @@
 #include "serve/report_page.h"
 #include "serve/run_page.h"
 #include "serve/source.h"
-#include "store/accommodations.h"
+#include "store/known_deviations.h"
 
 namespace assay {
 namespace {
@@ -74,7 +74,7 @@ TEST(ALiveRun, FindingsComeTogetherFromTheirCases) {
 
 // Known deviations of the APIs in the run.
 TEST(ALiveRun, ListsKnownDeviations) {
-  LiveRun run({{std::string(kAccommodations),
+  LiveRun run({{std::string(kKnownDeviations),
                 R"({"paddle.abs": ["follows: <a>", "dodges: b"], "paddle.min": ["follows: c"]})"},
                {"seed", "5"}});
   run.add(finished(1, kAbs, Outcome::pass));

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "leaves.h"
-#include "measure/law.h"
+#include "measure/draw_distribution.h"
 
 namespace assay {
 namespace {
@@ -315,7 +315,7 @@ TEST(Compare, ALeafOutsideTheArenaIsAnError) {
 }
 
 TEST(Compare, ALeafWithoutShapeIsAnError) {
-  for (const LeafKind kind : {LeafKind::tensor, LeafKind::law}) {
+  for (const LeafKind kind : {LeafKind::tensor, LeafKind::distribution}) {
     Lane good;
     Lane bad;
     good.tensor<float>("", DType::float32, {1}, {1});
@@ -331,21 +331,21 @@ TEST(Compare, ALeafWithoutShapeIsAnError) {
 
 // Whether `drawn` obeys a distribution, or the error.
 template <typename T>
-std::string law_says(DType dtype, const std::vector<std::int64_t>& shape,
-                     const std::vector<T>& drawn, const std::string& law,
-                     const std::vector<std::vector<double>>& arrays,
-                     const std::vector<double>& numbers) {
+std::string draw_says(DType dtype, const std::vector<std::int64_t>& shape,
+                      const std::vector<T>& drawn, const std::string& distribution,
+                      const std::vector<std::vector<double>>& arrays,
+                      const std::vector<double>& numbers) {
   Lane left;
   Lane right;
   left.tensor("", dtype, shape, drawn);
-  right.law(law, dtype, shape, arrays, numbers);
+  right.distribution(distribution, dtype, shape, arrays, numbers);
   const Compared compared(left, right);
   if (!compared.error().empty()) return compared.error();
-  return compared[0].law()->holds() ? "holds" : "fails";
+  return compared[0].distribution()->holds() ? "holds" : "fails";
 }
 
 // More draws than one block.
-TEST(Laws, WhatIsKeptIsToldAcrossBlocks) {
+TEST(DrawDistributions, WhatIsKeptIsToldAcrossBlocks) {
   constexpr std::size_t kCount = 50'000;
   std::mt19937_64 random(1);
   std::vector<double> values(kCount);
@@ -359,10 +359,10 @@ TEST(Laws, WhatIsKeptIsToldAcrossBlocks) {
     dropped[i] = kept ? static_cast<float>(values[i]) : 0;
     either[i] = static_cast<float>(kept ? values[i] : others[i]);
   }
-  const auto says = [&](const std::vector<float>& drawn, const std::string& law,
+  const auto says = [&](const std::vector<float>& drawn, const std::string& distribution,
                         const std::vector<std::vector<double>>& arrays, double share) {
-    return law_says(DType::float32, {static_cast<std::int64_t>(kCount)}, drawn, law, arrays,
-                    {share, 0});
+    return draw_says(DType::float32, {static_cast<std::int64_t>(kCount)}, drawn, distribution,
+                     arrays, {share, 0});
   };
   EXPECT_EQ(says(dropped, "kept", {values}, 0.7), "holds");
   EXPECT_EQ(says(dropped, "kept", {values}, 0.75), "fails");
@@ -376,11 +376,12 @@ TEST(Laws, WhatIsKeptIsToldAcrossBlocks) {
 }
 
 // Parameters that would make the measurement read beyond an array or ask for all memory.
-TEST(Laws, ImpossibleParametersAreAnError) {
+TEST(DrawDistributions, ImpossibleParametersAreAnError) {
   const std::vector<double> drawn{0, 1, 2, 3};
-  const auto says = [&](const std::string& law, const std::vector<std::vector<double>>& arrays,
+  const auto says = [&](const std::string& distribution,
+                        const std::vector<std::vector<double>>& arrays,
                         const std::vector<double>& numbers) {
-    return law_says(DType::float64, {4}, drawn, law, arrays, numbers);
+    return draw_says(DType::float64, {4}, drawn, distribution, arrays, numbers);
   };
   for (const double bad : {1e18, 5.0, -1.0, 0.5, double(NAN), double(INFINITY)}) {
     EXPECT_THAT(says("permutation", {}, {bad}), ::testing::HasSubstr("extent")) << bad;
@@ -395,11 +396,11 @@ TEST(Laws, ImpossibleParametersAreAnError) {
 }
 
 // "groups" come last, behind the share, as arrays: the helper above has arrays first.
-TEST(Laws, ImpossibleGroupsAreAFault) {
+TEST(DrawDistributions, ImpossibleGroupsAreAFault) {
   const std::vector<double> values(4, 1.0);
   const auto fault = [&](double group) {
-    const std::vector<LawParameter> parameters{{0, values}, {0.5, {}}, {0, {0, 0, 0, group}}};
-    return parameter_fault(LawKind::kept, parameters, values.size());
+    const std::vector<DrawParameter> parameters{{0, values}, {0.5, {}}, {0, {0, 0, 0, group}}};
+    return parameter_fault(DrawDistribution::kept, parameters, values.size());
   };
   EXPECT_EQ(fault(3), "");
   for (const double bad : {1e18, 4.0, -1.0, 0.5, double(NAN), double(INFINITY)}) {
@@ -408,7 +409,7 @@ TEST(Laws, ImpossibleGroupsAreAFault) {
 }
 
 // Both parts of a complex draw are judged, each by its part of the parameters.
-TEST(Laws, AComplexDrawIsTwo) {
+TEST(DrawDistributions, AComplexDrawIsTwo) {
   constexpr std::int64_t kCount = 4000;
   std::vector<float> uniform;  // in [2, 3) and [2, 5), in turn
   std::mt19937 random(1);
@@ -418,28 +419,28 @@ TEST(Laws, AComplexDrawIsTwo) {
     uniform.push_back(2 + 3 * unit(random));
   }
   const auto says = [&](const std::vector<double>& numbers) {
-    return law_says(DType::complex64, {kCount}, uniform, "uniform", {}, numbers);
+    return draw_says(DType::complex64, {kCount}, uniform, "uniform", {}, numbers);
   };
   EXPECT_EQ(says({2, 3}), "fails");  // the imaginary parts go beyond
   EXPECT_EQ(says({2, 5}), "fails");  // the real parts do not reach it
   std::vector<float> both = uniform;
   for (std::size_t i = 1; i < both.size(); i += 2) both[i] = (both[i] - 2) / 3 + 2;
   const std::vector<double> low(kCount, 2);
-  EXPECT_EQ(law_says(DType::complex64, {kCount}, both, "uniform", {}, {2, 3}), "holds");
-  EXPECT_EQ(law_says(DType::complex64, {kCount}, both, "uniform", {low}, {3}), "holds");
+  EXPECT_EQ(draw_says(DType::complex64, {kCount}, both, "uniform", {}, {2, 3}), "holds");
+  EXPECT_EQ(draw_says(DType::complex64, {kCount}, both, "uniform", {low}, {3}), "holds");
   for (std::size_t i = 1; i < both.size(); i += 2) both[i] = 2;  // no spread
-  EXPECT_EQ(law_says(DType::complex64, {kCount}, both, "uniform", {}, {2, 3}), "fails");
+  EXPECT_EQ(draw_says(DType::complex64, {kCount}, both, "uniform", {}, {2, 3}), "fails");
 }
 
-TEST(Laws, OnlyWeightsHaveASizeOfTheirOwn) {
+TEST(DrawDistributions, OnlyWeightsHaveASizeOfTheirOwn) {
   const std::vector<std::int64_t> drawn{0, 2, 2, 1, 1, 0};
   const std::vector<double> weights{1, 0, 1, 1, 1, 0};  // two rows of three categories
-  EXPECT_EQ(law_says(DType::int64, {2, 3}, drawn, "categorical", {weights}, {3, 1}), "holds");
+  EXPECT_EQ(draw_says(DType::int64, {2, 3}, drawn, "categorical", {weights}, {3, 1}), "holds");
   const std::vector<std::int64_t> other{1, 2, 2, 1, 1, 0};
-  EXPECT_EQ(law_says(DType::int64, {2, 3}, other, "categorical", {weights}, {3, 1}), "fails");
-  EXPECT_THAT(law_says(DType::int64, {6}, drawn, "bernoulli", {{0.5, 0.5}}, {}),
+  EXPECT_EQ(draw_says(DType::int64, {2, 3}, other, "categorical", {weights}, {3, 1}), "fails");
+  EXPECT_THAT(draw_says(DType::int64, {6}, drawn, "bernoulli", {{0.5, 0.5}}, {}),
               ::testing::HasSubstr("a parameter and the result differ in size"));
-  EXPECT_THAT(law_says(DType::int64, {6}, drawn, "unheard", {}, {}),
+  EXPECT_THAT(draw_says(DType::int64, {6}, drawn, "unheard", {}, {}),
               ::testing::HasSubstr("an unknown distribution"));
 }
 

@@ -55,8 +55,9 @@ class Lane {
   }
 
   // A distribution for a result of this dtype and shape; arrays of double stand for its parameters.
-  Lane& law(const std::string& name, DType dtype, const std::vector<std::int64_t>& shape,
-            const std::vector<std::vector<double>>& arrays, const std::vector<double>& numbers) {
+  Lane& distribution(const std::string& name, DType dtype, const std::vector<std::int64_t>& shape,
+                     const std::vector<std::vector<double>>& arrays,
+                     const std::vector<double>& numbers) {
     std::vector<flatbuffers::Offset<wire::Parameter>> parameters;
     for (const std::vector<double>& array : arrays) {
       const std::size_t bytes = array.size() * sizeof(double);
@@ -68,7 +69,7 @@ class Lane {
     for (const double number : numbers) {
       parameters.push_back(wire::CreateParameter(builder_, number));
     }
-    leaves_.push_back(wire::CreateLeafDirect(builder_, "", wire::LeafKind::law,
+    leaves_.push_back(wire::CreateLeafDirect(builder_, "", wire::LeafKind::distribution,
                                              static_cast<std::uint8_t>(dtype), &shape, 0, 0, 0, 0,
                                              0, name.c_str(), &parameters));
     return *this;

@@ -25,15 +25,15 @@ wire::Bytes reply_of(flatbuffers::FlatBufferBuilder& builder, const Leaves& outp
   return {bytes.begin(), bytes.end()};
 }
 
-wire::Bytes laws() {
+wire::Bytes distributions() {
   flatbuffers::FlatBufferBuilder builder;
-  const auto law = [&](const char* path) {
-    return wire::CreateLeafDirect(builder, path, wire::LeafKind::law,
+  const auto distribution = [&](const char* path) {
+    return wire::CreateLeafDirect(builder, path, wire::LeafKind::distribution,
                                   static_cast<std::uint8_t>(DType::float32), nullptr, 0, 0, 0, 0, 0,
                                   "kept");
   };
-  const Leaves outputs{law("")};
-  const Leaves gradients{law("x")};
+  const Leaves outputs{distribution("")};
+  const Leaves gradients{distribution("x")};
   return reply_of(builder, outputs, gradients);
 }
 
@@ -52,7 +52,7 @@ std::size_t failures(const std::vector<float>& result, const std::vector<float>&
   const Leaves outputs{tensor("", result)};
   const Leaves gradients{tensor("x", gradient)};
   const wire::Bytes test = reply_of(builder, outputs, gradients);
-  const wire::Bytes reference = laws();
+  const wire::Bytes reference = distributions();
   flatbuffers::FlatBufferBuilder record;
   const auto compared =
       compare_masks(record, *flatbuffers::GetRoot<wire::Reply>(test.data()), {&*arena, nullptr},

@@ -192,10 +192,10 @@ TEST(Judge, AnEqualMissingSideIsNoMismatch) {
   EXPECT_EQ(judged(parts).outcome, Outcome::pass);
 }
 
-TEST(Judge, ABrokenLawIsAValueMismatch) {
+TEST(Judge, ABrokenDistributionIsAValueMismatch) {
   LeafParts leaf;
-  leaf.right_kind = wire::LeafKind::law;
-  leaf.broken_law = "0.9 of the elements are kept, 0.5 were promised";
+  leaf.right_kind = wire::LeafKind::distribution;
+  leaf.broken_distribution = "0.9 of the elements are kept, 0.5 were promised";
   const Verdict verdict = judged(with_output(leaf));
   EXPECT_EQ(verdict.mismatch, kValue);
   EXPECT_THAT(verdict.message, HasSubstr("0.5 were promised"));

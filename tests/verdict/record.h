@@ -41,7 +41,7 @@ struct LeafParts {
   wire::Equality equality = wire::Equality::value;
   bool measured = false;
   Measurement measurement;
-  std::string broken_law;                                  // what a law that does not hold says
+  std::string broken_distribution;  // what a distribution that does not hold says
   double apart = std::numeric_limits<double>::infinity();  // in units of what rounding can do
 };
 
@@ -129,14 +129,14 @@ inline flatbuffers::Offset<wire::Comparison> add_leaf(flatbuffers::FlatBufferBui
       add_side(builder, leaf.right_dtype, leaf.right_shape, leaf.right_kind, leaf.right_missing);
   flatbuffers::Offset<wire::Measurement> measurement;
   if (leaf.measured) measurement = add_measurement(builder, leaf.measurement);
-  flatbuffers::Offset<wire::LawMeasurement> law;
-  if (!leaf.broken_law.empty()) {
+  flatbuffers::Offset<wire::DrawMeasurement> distribution;
+  if (!leaf.broken_distribution.empty()) {
     const auto name = builder.CreateString("kept");
-    const auto statement = builder.CreateString(leaf.broken_law);
-    law = wire::CreateLawMeasurement(builder, name, 1, false, statement);
+    const auto statement = builder.CreateString(leaf.broken_distribution);
+    distribution = wire::CreateDrawMeasurement(builder, name, 1, false, statement);
   }
-  return wire::CreateComparison(builder, path, left, right, leaf.equality, measurement, law,
-                                leaf.scalar_equal, 0, leaf.apart);
+  return wire::CreateComparison(builder, path, left, right, leaf.equality, measurement,
+                                distribution, leaf.scalar_equal, 0, leaf.apart);
 }
 
 // As a slot decides whether there is something to compare.

@@ -1,4 +1,4 @@
-#include "measure/law.h"
+#include "measure/draw_distribution.h"
 
 #include <algorithm>
 #include <array>
@@ -16,28 +16,28 @@
 namespace assay {
 namespace {
 
-struct LawName {
-  LawKind kind;
+struct DistributionName {
+  DrawDistribution kind;
   std::string_view name;
   std::size_t parameters;
 };
-constexpr std::array<LawName, 16> kLaws{{
-    {LawKind::anything, "anything", 0},
-    {LawKind::kept, "kept", 3},
-    {LawKind::uniform, "uniform", 2},
-    {LawKind::normal, "normal", 2},
-    {LawKind::bernoulli, "bernoulli", 1},
-    {LawKind::integers, "integers", 2},
-    {LawKind::exponential, "exponential", 1},
-    {LawKind::poisson, "poisson", 1},
-    {LawKind::geometric, "geometric", 1},
-    {LawKind::log_normal, "log_normal", 2},
-    {LawKind::cauchy, "cauchy", 2},
-    {LawKind::gamma, "gamma", 2},
-    {LawKind::binomial, "binomial", 2},
-    {LawKind::permutation, "permutation", 1},
-    {LawKind::either, "either", 4},
-    {LawKind::categorical, "categorical", 3},
+constexpr std::array<DistributionName, 16> kDistributions{{
+    {DrawDistribution::anything, "anything", 0},
+    {DrawDistribution::kept, "kept", 3},
+    {DrawDistribution::uniform, "uniform", 2},
+    {DrawDistribution::normal, "normal", 2},
+    {DrawDistribution::bernoulli, "bernoulli", 1},
+    {DrawDistribution::integers, "integers", 2},
+    {DrawDistribution::exponential, "exponential", 1},
+    {DrawDistribution::poisson, "poisson", 1},
+    {DrawDistribution::geometric, "geometric", 1},
+    {DrawDistribution::log_normal, "log_normal", 2},
+    {DrawDistribution::cauchy, "cauchy", 2},
+    {DrawDistribution::gamma, "gamma", 2},
+    {DrawDistribution::binomial, "binomial", 2},
+    {DrawDistribution::permutation, "permutation", 1},
+    {DrawDistribution::either, "either", 4},
+    {DrawDistribution::categorical, "categorical", 3},
 }};
 
 // The number of points at which the empirical distribution of u is compared. The result is at most
@@ -48,7 +48,7 @@ constexpr std::size_t kPlaces = 2048;
 constexpr double kCoarseEnd = 65504;
 constexpr double kCoarse = 0x1p-10;
 
-void note_outside(LawMeasurement& measured, std::size_t index, double value) {
+void note_outside(DrawMeasurement& measured, std::size_t index, double value) {
   if (measured.outside++ == 0) {
     measured.first_outside = index;
     measured.first_value = value;
@@ -64,14 +64,14 @@ double spacing(double x, double resolution) {
 // The possible values of a distribution, allowing for rounding to the dtype.
 class Support {
  public:
-  Support(const Distribution& law, double resolution)
-      : law_(law), resolution_(resolution), valid_(law.valid()) {
+  Support(const Distribution& distribution, double resolution)
+      : distribution_(distribution), resolution_(resolution), valid_(distribution.valid()) {
     if (!valid_) return;
-    only_ = law.only_value();
-    least_ = law.least() - rounding(law.least());
-    greatest_ = law.greatest() + rounding(law.greatest());
+    only_ = distribution.only_value();
+    least_ = distribution.least() - rounding(distribution.least());
+    greatest_ = distribution.greatest() + rounding(distribution.greatest());
   }
-  const Distribution& law() const { return law_; }
+  const Distribution& distribution() const { return distribution_; }
   // False: the parameters are out of the domain, and nothing is judged.
   bool valid() const { return valid_; }
   bool leaves_no_choice() const { return only_.has_value(); }
@@ -79,21 +79,22 @@ class Support {
     if (std::isnan(x)) return false;
     if (only_) return near(x, *only_, slack_of(resolution_));
     if (std::isinf(x)) return holds_infinity(x > 0);
-    return x >= least_ && x <= greatest_ && (!law_.discrete() || x == std::floor(x));
+    return x >= least_ && x <= greatest_ && (!distribution_.discrete() || x == std::floor(x));
   }
 
  private:
   bool holds_infinity(bool positive) const {
-    const double beyond = positive ? 1 - law_.cumulative(kCoarseEnd) : law_.cumulative(-kCoarseEnd);
-    return resolution_ >= kCoarse && !law_.discrete() && beyond > 1e-13;
+    const double beyond =
+        positive ? 1 - distribution_.cumulative(kCoarseEnd) : distribution_.cumulative(-kCoarseEnd);
+    return resolution_ >= kCoarse && !distribution_.discrete() && beyond > 1e-13;
   }
   // A bound that the dtype lacks is rounded to a neighbour, and so may be values near it.
   double rounding(double bound) const {
     const double step = resolution_ == 0 || std::isinf(bound) ? 0 : spacing(bound, resolution_);
-    return law_.discrete() && step <= 1 ? 0 : step;
+    return distribution_.discrete() && step <= 1 ? 0 : step;
   }
 
-  Distribution law_;
+  Distribution distribution_;
   double resolution_;
   bool valid_;
   std::optional<double> only_;
@@ -101,7 +102,7 @@ class Support {
   double greatest_ = 0;
 };
 
-void note_dependence(LawMeasurement& measured, const Dependence& dependence,
+void note_dependence(DrawMeasurement& measured, const Dependence& dependence,
                      std::span<const std::size_t> rows) {
   const DependenceFound found = dependence.run(rows);
   measured.correlation = found.correlation;
@@ -125,7 +126,7 @@ class Uniformity {
     ++cells_[std::min(static_cast<std::size_t>(u * kPlaces), kPlaces - 1)];
     ++count_;
   }
-  void finish(LawMeasurement& measured, std::span<const std::size_t> rows = {}) const {
+  void finish(DrawMeasurement& measured, std::span<const std::size_t> rows = {}) const {
     measured.judged = count_;
     if (count_ == 0) return;
     const auto n = static_cast<double>(count_);
@@ -163,21 +164,23 @@ struct UniformDraw {
   double moved;
 };
 
-UniformDraw uniform_of(const Distribution& law, double x, double v, double resolution) {
+UniformDraw uniform_of(const Distribution& distribution, double x, double v, double resolution) {
   if (std::isinf(x)) return {x > 0 ? 1.0 : 0.0, 0};
   const double step = spacing(x, resolution);
-  const auto moved = [&] { return law.cumulative(x + step) - law.cumulative(x - step); };
-  if (!law.discrete()) return {law.cumulative(x), moved()};
-  const double before = law.cumulative(x - 1);
+  const auto moved = [&] {
+    return distribution.cumulative(x + step) - distribution.cumulative(x - step);
+  };
+  if (!distribution.discrete()) return {distribution.cumulative(x), moved()};
+  const double before = distribution.cumulative(x - 1);
   // Whole numbers that the dtype has exactly stand for themselves only, so their u does not move.
-  return {before + v * (law.cumulative(x) - before), step <= 1 ? 0 : moved()};
+  return {before + v * (distribution.cumulative(x) - before), step <= 1 ? 0 : moved()};
 }
 
 // Chooses the elements that give a u: the first ones, which are compared as neighbours, and one
 // random element of each stretch of equal length.
 class Sample {
  public:
-  explicit Sample(std::size_t count) : stretch_((count + kLawSamples - 1) / kLawSamples) {}
+  explicit Sample(std::size_t count) : stretch_((count + kDrawSamples - 1) / kDrawSamples) {}
   // The random part of the element's u, if the element is chosen. Call it in order of the elements.
   std::optional<double> noise(std::size_t i) {
     const std::uint64_t number = i / stretch_;
@@ -196,16 +199,16 @@ class Sample {
   std::uint64_t next_ = 0;
 };
 
-void measure_spread(LawKind kind, std::span<const double> drawn,
-                    std::span<const LawParameter> parameters, double resolution,
-                    std::span<const std::size_t> rows, LawMeasurement& measured) {
+void measure_spread(DrawDistribution kind, std::span<const double> drawn,
+                    std::span<const DrawParameter> parameters, double resolution,
+                    std::span<const std::size_t> rows, DrawMeasurement& measured) {
   Sample sample(drawn.size());
   Uniformity uniformity;
   std::array<Groups, 2> groups;
   EqualDraws equal;
   const bool one_for_all =
       std::all_of(parameters.begin(), parameters.end(),
-                  [](const LawParameter& each) { return each.values.empty(); });
+                  [](const DrawParameter& each) { return each.values.empty(); });
   std::optional<Support> support;
   for (std::size_t i = 0; i < drawn.size(); ++i) {
     const auto noise = sample.noise(i);
@@ -217,9 +220,10 @@ void measure_spread(LawKind kind, std::span<const double> drawn,
     if (!support->holds(drawn[i])) {
       note_outside(measured, i, drawn[i]);
     } else if (noise && !support->leaves_no_choice()) {
-      const UniformDraw draw = uniform_of(support->law(), drawn[i], *noise, resolution);
+      const UniformDraw draw = uniform_of(support->distribution(), drawn[i], *noise, resolution);
       uniformity.add(draw.u, draw.moved);
-      if (!support->law().discrete() && std::isfinite(drawn[i])) equal.add(drawn[i], draw.moved);
+      if (!support->distribution().discrete() && std::isfinite(drawn[i]))
+        equal.add(drawn[i], draw.moved);
       for (std::size_t k = 0; k < std::min(groups.size(), parameters.size()); ++k) {
         if (!parameters[k].values.empty()) groups[k].add(parameters[k].at(i), draw.u, draw.moved);
       }
@@ -232,14 +236,14 @@ void measure_spread(LawKind kind, std::span<const double> drawn,
   equal.finish(measured, known);
 }
 
-LawMeasurement measure_choice(LawKind kind, std::span<const double> drawn,
-                              std::span<const LawParameter> parameters, double resolution) {
+DrawMeasurement measure_choice(DrawDistribution kind, std::span<const double> drawn,
+                               std::span<const DrawParameter> parameters, double resolution) {
   const auto numbers = [&](std::size_t which) {
-    return LawNumbers{parameters[which].number, parameters[which].values};
+    return DrawNumbers{parameters[which].number, parameters[which].values};
   };
   const std::size_t share = parameters.size() - 2;
   Choice choice(parameters[share].number, resolution);
-  choice.add(drawn, numbers(0), kind == LawKind::either ? numbers(1) : LawNumbers{},
+  choice.add(drawn, numbers(0), kind == DrawDistribution::either ? numbers(1) : DrawNumbers{},
              numbers(share + 1));
   return choice.finish();
 }
@@ -248,7 +252,7 @@ LawMeasurement measure_choice(LawKind kind, std::span<const double> drawn,
 // cumulative frequency tables", 1994).
 class Weights {
  public:
-  Weights(const LawParameter& all, std::size_t first, std::size_t count) : sums_(count + 1) {
+  Weights(const DrawParameter& all, std::size_t first, std::size_t count) : sums_(count + 1) {
     for (std::size_t i = 0; i < count; ++i) weights_.push_back(std::max(0.0, all.at(first + i)));
     for (std::size_t i = 1; i <= count; ++i) {
       sums_[i] += weights_[i - 1];
@@ -273,8 +277,8 @@ class Weights {
 
 // Without replacement, a draw is judged by the categories that its predecessors in the row have
 // left.
-void measure_categorical(std::span<const double> drawn, std::span<const LawParameter> parameters,
-                         LawMeasurement& measured) {
+void measure_categorical(std::span<const double> drawn, std::span<const DrawParameter> parameters,
+                         DrawMeasurement& measured) {
   const auto categories = static_cast<std::size_t>(std::max(1.0, parameters[1].number));
   const bool replacement = parameters[2].number != 0;
   const std::size_t rows = std::max<std::size_t>(1, parameters[0].values.size() / categories);
@@ -303,8 +307,8 @@ void measure_categorical(std::span<const double> drawn, std::span<const LawParam
   uniformity.finish(measured);
 }
 
-void measure_permutation(std::span<const double> drawn, const LawParameter& extent,
-                         LawMeasurement& measured) {
+void measure_permutation(std::span<const double> drawn, const DrawParameter& extent,
+                         DrawMeasurement& measured) {
   const auto size = static_cast<std::size_t>(std::max(0.0, extent.number));
   std::vector<bool> seen(size);
   for (std::size_t i = 0; i < drawn.size(); ++i) {
@@ -320,15 +324,15 @@ void measure_permutation(std::span<const double> drawn, const LawParameter& exte
 }
 
 // True for parameters that are one number for all draws.
-bool is_number(LawKind kind, std::size_t which) {
+bool is_number(DrawDistribution kind, std::size_t which) {
   switch (kind) {
-    case LawKind::permutation:
+    case DrawDistribution::permutation:
       return true;
-    case LawKind::kept:
+    case DrawDistribution::kept:
       return which == 1;
-    case LawKind::either:
+    case DrawDistribution::either:
       return which == 2;
-    case LawKind::categorical:
+    case DrawDistribution::categorical:
       return which > 0;
     default:
       return false;
@@ -339,13 +343,13 @@ bool whole_and_below(double x, std::size_t end) {
   return x >= 0 && x < static_cast<double>(end) && x == std::floor(x);
 }
 
-std::string groups_fault(const LawParameter& groups, std::size_t count) {
+std::string groups_fault(const DrawParameter& groups, std::size_t count) {
   const bool sound = std::all_of(groups.values.begin(), groups.values.end(),
                                  [&](double group) { return whole_and_below(group, count); });
   return sound ? "" : "its groups are not whole numbers below the number of elements";
 }
 
-std::string categories_fault(std::span<const LawParameter> parameters, std::size_t count) {
+std::string categories_fault(std::span<const DrawParameter> parameters, std::size_t count) {
   const std::size_t weights = std::max<std::size_t>(1, parameters[0].values.size());
   const double categories = parameters[1].number;
   if (!whole_and_below(categories - 1, weights)) return "it has more categories than weights";
@@ -356,58 +360,60 @@ std::string categories_fault(std::span<const LawParameter> parameters, std::size
 
 }  // namespace
 
-std::optional<LawKind> find_law(std::string_view text) {
-  for (const LawName& law : kLaws) {
-    if (law.name == text) return law.kind;
+std::optional<DrawDistribution> find_distribution(std::string_view text) {
+  for (const DistributionName& distribution : kDistributions) {
+    if (distribution.name == text) return distribution.kind;
   }
   return std::nullopt;
 }
 
-std::string_view name(LawKind kind) { return kLaws[static_cast<std::size_t>(kind)].name; }
-
-std::size_t parameter_count(LawKind kind) {
-  return kLaws[static_cast<std::size_t>(kind)].parameters;
+std::string_view name(DrawDistribution kind) {
+  return kDistributions[static_cast<std::size_t>(kind)].name;
 }
 
-std::string parameter_fault(LawKind kind, std::span<const LawParameter> parameters,
+std::size_t parameter_count(DrawDistribution kind) {
+  return kDistributions[static_cast<std::size_t>(kind)].parameters;
+}
+
+std::string parameter_fault(DrawDistribution kind, std::span<const DrawParameter> parameters,
                             std::size_t count) {
   if (parameters.size() != parameter_count(kind)) return "it has the wrong number of parameters";
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const std::size_t size = parameters[i].values.size();
-    const bool rows = kind == LawKind::categorical && i == 0;
+    const bool rows = kind == DrawDistribution::categorical && i == 0;
     if (size == 0 || rows) continue;
     if (size != count) return "a parameter and the result differ in size";
     if (is_number(kind, i)) return "it has an array where a number is wanted";
   }
   switch (kind) {
-    case LawKind::kept:
+    case DrawDistribution::kept:
       return groups_fault(parameters[2], count);
-    case LawKind::either:
+    case DrawDistribution::either:
       return groups_fault(parameters[3], count);
-    case LawKind::permutation:
+    case DrawDistribution::permutation:
       return parameters[0].number == static_cast<double>(count) ? "" : "its extent is not its size";
-    case LawKind::categorical:
+    case DrawDistribution::categorical:
       return categories_fault(parameters, count);
     default:
       return {};
   }
 }
 
-LawMeasurement measure_law(LawKind kind, std::span<const double> drawn,
-                           std::span<const LawParameter> parameters, double resolution,
-                           std::span<const std::size_t> rows) {
-  LawMeasurement measured;
+DrawMeasurement measure_draws(DrawDistribution kind, std::span<const double> drawn,
+                              std::span<const DrawParameter> parameters, double resolution,
+                              std::span<const std::size_t> rows) {
+  DrawMeasurement measured;
   measured.count = drawn.size();
   switch (kind) {
-    case LawKind::anything:
+    case DrawDistribution::anything:
       break;
-    case LawKind::kept:
-    case LawKind::either:
+    case DrawDistribution::kept:
+    case DrawDistribution::either:
       return measure_choice(kind, drawn, parameters, resolution);
-    case LawKind::categorical:
+    case DrawDistribution::categorical:
       measure_categorical(drawn, parameters, measured);
       break;
-    case LawKind::permutation:
+    case DrawDistribution::permutation:
       measure_permutation(drawn, parameters[0], measured);
       break;
     default:

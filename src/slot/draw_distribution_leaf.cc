@@ -1,4 +1,4 @@
-#include "slot/law_leaf.h"
+#include "slot/draw_distribution_leaf.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "measure/dependence.h"
-#include "measure/law.h"
+#include "measure/draw_distribution.h"
 #include "measure/two_valued_draws.h"
 #include "slot/values.h"
 
@@ -27,9 +27,9 @@ std::vector<double> numbers_of(const TensorBytes& tensor, bool by_parts) {
   return parts;
 }
 
-Result<LawParameter> read_parameter(const wire::Parameter& parameter, const wire::Arena& arena,
-                                    bool by_parts) {
-  LawParameter read;
+Result<DrawParameter> read_parameter(const wire::Parameter& parameter, const wire::Arena& arena,
+                                     bool by_parts) {
+  DrawParameter read;
   read.number = parameter.number();
   if (!parameter.is_array()) return read;
   if (parameter.dtype() >= kDTypes.size() || !arena.holds(parameter.offset(), parameter.bytes())) {
@@ -61,14 +61,14 @@ std::vector<std::size_t> rows_of(const wire::Leaf& leaf, std::size_t parts) {
 constexpr std::uint64_t kBlock = std::uint64_t{1} << 14;
 
 // A parameter in the arena: one number for all draws, or one number for each.
-struct PartOfLaw {
+struct PartOfDraw {
   double number = 0;
   TensorBytes values;
 };
 
-std::optional<PartOfLaw> part_of(const wire::Parameter& parameter, const wire::Arena& arena,
-                                 std::uint64_t draws) {
-  PartOfLaw part;
+std::optional<PartOfDraw> part_of(const wire::Parameter& parameter, const wire::Arena& arena,
+                                  std::uint64_t draws) {
+  PartOfDraw part;
   part.number = parameter.number();
   if (!parameter.is_array()) return part;
   if (parameter.dtype() >= kDTypes.size() || !arena.holds(parameter.offset(), parameter.bytes())) {
@@ -82,28 +82,29 @@ std::optional<PartOfLaw> part_of(const wire::Parameter& parameter, const wire::A
 
 // Measures independent draws of `kept` and `either` block by block. nullopt: another distribution,
 // or invalid parameters, which the reader of parameters reports.
-Result<std::optional<LawMeasurement>> measure_choices(LawKind kind, const wire::Leaf& law,
-                                                      const wire::Arena& arena, Tensor& drawn) {
-  std::optional<LawMeasurement> none;
+Result<std::optional<DrawMeasurement>> measure_choices(DrawDistribution kind,
+                                                       const wire::Leaf& distribution,
+                                                       const wire::Arena& arena, Tensor& drawn) {
+  std::optional<DrawMeasurement> none;
   const std::size_t size = size_of(drawn.dtype());
   const std::uint64_t draws = drawn.size() / size;
-  const auto* given = law.parameters();
-  if (kind != LawKind::kept && kind != LawKind::either) return none;
+  const auto* given = distribution.parameters();
+  if (kind != DrawDistribution::kept && kind != DrawDistribution::either) return none;
   if (given == nullptr || given->size() != parameter_count(kind)) return none;
-  std::vector<PartOfLaw> parts;
+  std::vector<PartOfDraw> parts;
   for (const wire::Parameter* each : *given) {
     const auto part = part_of(*each, arena, draws);
     const bool is_last = parts.size() + 2 >= given->size();  // the share, and the groups
     if (!part || (is_last && each->is_array())) return none;
     parts.push_back(*part);
   }
-  if (kind == LawKind::kept) parts.insert(parts.begin() + 1, PartOfLaw{});
+  if (kind == DrawDistribution::kept) parts.insert(parts.begin() + 1, PartOfDraw{});
   Choice choice(parts[2].number, resolution_of(drawn.dtype()));
   for (std::uint64_t from = 0; from < draws; from += kBlock) {
     const std::uint64_t count = std::min(kBlock, draws - from);
     ASSAY_TRY(const TensorBytes block, drawn.bytes(from * size, count * size));
     std::array<std::vector<double>, 2> values;
-    std::array<LawNumbers, 2> numbers;
+    std::array<DrawNumbers, 2> numbers;
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       const TensorBytes& all = parts[i].values;
       const std::size_t each = all.bytes.empty() ? 0 : size_of(all.dtype);
@@ -119,40 +120,43 @@ Result<std::optional<LawMeasurement>> measure_choices(LawKind kind, const wire::
 
 }  // namespace
 
-Result<flatbuffers::Offset<wire::LawMeasurement>> measure_law(
+Result<flatbuffers::Offset<wire::DrawMeasurement>> measure_draws(
     flatbuffers::FlatBufferBuilder& builder, const wire::Leaf& drawn,
-    const LaneMemory& drawn_memory, const wire::Leaf& law, const wire::Arena& law_arena) {
-  const std::string law_name = law.text() == nullptr ? std::string() : law.text()->str();
-  const auto kind = find_law(law_name);
-  if (!kind) return fail("a lane sent an unknown distribution: " + law_name);
+    const LaneMemory& drawn_memory, const wire::Leaf& distribution,
+    const wire::Arena& distribution_arena) {
+  const std::string distribution_name =
+      distribution.text() == nullptr ? std::string() : distribution.text()->str();
+  const auto kind = find_distribution(distribution_name);
+  if (!kind) return fail("a lane sent an unknown distribution: " + distribution_name);
   ASSAY_TRY(Tensor in_lane, Tensor::of(drawn, drawn_memory));
-  const auto said = [&](const LawMeasurement& measured) {
-    const bool holds = law_holds(measured);
-    return wire::CreateLawMeasurement(builder, builder.CreateString(law_name), measured.count,
-                                      holds,
-                                      builder.CreateString(holds ? "" : describe(*kind, measured)));
+  const auto said = [&](const DrawMeasurement& measured) {
+    const bool holds = distribution_holds(measured);
+    return wire::CreateDrawMeasurement(
+        builder, builder.CreateString(distribution_name), measured.count, holds,
+        builder.CreateString(holds ? "" : describe(*kind, measured)));
   };
-  ASSAY_TRY(const auto measured, measure_choices(*kind, law, law_arena, in_lane));
+  ASSAY_TRY(const auto measured, measure_choices(*kind, distribution, distribution_arena, in_lane));
   if (measured) return said(*measured);
   ASSAY_TRY(const TensorBytes tensor, in_lane.bytes());
   // The parts of a complex draw are two draws. If values are kept or dropped whole, the real part
   // decides.
   const bool by_parts = is_complex(tensor.dtype) && has_distribution(*kind);
   const std::vector<double> drawn_values = numbers_of(tensor, by_parts);
-  std::vector<LawParameter> parameters;
-  const std::size_t given = law.parameters() == nullptr ? 0 : law.parameters()->size();
+  std::vector<DrawParameter> parameters;
+  const std::size_t given =
+      distribution.parameters() == nullptr ? 0 : distribution.parameters()->size();
   for (std::size_t i = 0; i < given; ++i) {
     const wire::Parameter* parameter =
-        law.parameters()->Get(static_cast<flatbuffers::uoffset_t>(i));
-    ASSAY_TRY(LawParameter read, read_parameter(*parameter, law_arena, by_parts));
+        distribution.parameters()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    ASSAY_TRY(DrawParameter read, read_parameter(*parameter, distribution_arena, by_parts));
     parameters.push_back(std::move(read));
   }
   if (const std::string fault = parameter_fault(*kind, parameters, drawn_values.size());
       !fault.empty()) {
-    return fail("a lane sent an invalid distribution: " + law_name + ": " + fault);
+    return fail("a lane sent an invalid distribution: " + distribution_name + ": " + fault);
   }
   const std::vector<std::size_t> rows = rows_of(drawn, by_parts ? 2 : 1);
-  return said(measure_law(*kind, drawn_values, parameters, resolution_of(tensor.dtype), rows));
+  return said(measure_draws(*kind, drawn_values, parameters, resolution_of(tensor.dtype), rows));
 }
 
 }  // namespace assay

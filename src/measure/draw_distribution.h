@@ -1,8 +1,8 @@
 #pragma once
 
-// Compares a random result with the distribution that its API promises (a "law" in names of types
-// and messages). Two draws never agree element by element. What can be tested is that each element
-// is possible, and that all of them together have the distribution.
+// Compares a random result with the distribution that its API promises (a "distribution" in names
+// of types and messages). Two draws never agree element by element. What can be tested is that each
+// element is possible, and that all of them together have the distribution.
 //
 // If the distribution has a distribution function F, then u = F(x) is uniform on [0, 1], whatever
 // the parameters of each element are (probability integral transform). For whole numbers u = F(x −
@@ -18,33 +18,33 @@
 #include <vector>
 
 #include "case/dtype.h"
-#include "measure/law_kind.h"
-#include "measure/law_measurement.h"
+#include "measure/draw_distribution_kind.h"
+#include "measure/draw_measurement.h"
 
 namespace assay {
 
 // Finds a distribution by its name in messages; nothing for an unknown name.
-std::optional<LawKind> find_law(std::string_view name);
-std::string_view name(LawKind kind);
+std::optional<DrawDistribution> find_distribution(std::string_view name);
+std::string_view name(DrawDistribution kind);
 // The number of parameters.
-std::size_t parameter_count(LawKind kind);
+std::size_t parameter_count(DrawDistribution kind);
 
 // Checks parameters that a lane sent for `count` draws. Returns what is wrong with them, or "".
 // Arrays need one value per draw, except categorical's weights, which are whole rows. Groups,
 // extents and similar parameters are whole numbers in their range.
-std::string parameter_fault(LawKind kind, std::span<const LawParameter> parameters,
+std::string parameter_fault(DrawDistribution kind, std::span<const DrawParameter> parameters,
                             std::size_t count);
 
-inline constexpr std::uint64_t kLawSamples = std::uint64_t{1} << 18;
+inline constexpr std::uint64_t kDrawSamples = std::uint64_t{1} << 18;
 
 // Measures `drawn`; `resolution` is the relative spacing of its dtype. parameter_fault() must have
 // accepted the parameters. Elements whose parameters are out of the domain (a negative rate, NaN)
 // are not judged. All elements are checked for possible values; u is computed for the first
-// kNeighbours and at most kLawSamples others, evenly spread.
+// kNeighbours and at most kDrawSamples others, evenly spread.
 // `rows` are the lengths of rows, planes and so on, whose repetition is looked for.
-LawMeasurement measure_law(LawKind kind, std::span<const double> drawn,
-                           std::span<const LawParameter> parameters, double resolution,
-                           std::span<const std::size_t> rows = {});
+DrawMeasurement measure_draws(DrawDistribution kind, std::span<const double> drawn,
+                              std::span<const DrawParameter> parameters, double resolution,
+                              std::span<const std::size_t> rows = {});
 
 // True if the draws may have the distribution: no element is impossible, and no statistic has a
 // value whose probability is 1e-10 or less. There are at most seven statistics, so a right result
@@ -62,9 +62,9 @@ LawMeasurement measure_law(LawKind kind, std::span<const double> drawn,
 //   equal     pairs of equal draws are as rare as the dtype allows, by the Poisson distribution
 //             (measure/groups.h)
 //   in place  a random permutation keeps k or more elements with a probability of at most 1/k!
-bool law_holds(const LawMeasurement& measured);
-// The reason why law_holds() is false, in one line.
-std::string describe(LawKind kind, const LawMeasurement& measured);
+bool distribution_holds(const DrawMeasurement& measured);
+// The reason why distribution_holds() is false, in one line.
+std::string describe(DrawDistribution kind, const DrawMeasurement& measured);
 
 // The relative spacing of a dtype's values (of either part of complex ones); 0 for whole numbers
 // and bool.

@@ -1,6 +1,6 @@
 // Right draws pass under every seed and wrong ones fail. The draws come from the standard library.
 
-#include "measure/law.h"
+#include "measure/draw_distribution.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,15 +22,15 @@ namespace assay {
 namespace {
 
 struct Sample {
-  LawKind kind;
+  DrawDistribution kind;
   std::function<std::vector<double>(std::size_t, unsigned)> draw;
-  std::vector<LawParameter> right;
-  std::vector<LawParameter> wrong;
+  std::vector<DrawParameter> right;
+  std::vector<DrawParameter> wrong;
 };
 
-class Laws : public ::testing::TestWithParam<Sample> {};
+class DrawDistributions : public ::testing::TestWithParam<Sample> {};
 
-TEST_P(Laws, HoldForRightDrawsOfEverySizeAndSeed) {
+TEST_P(DrawDistributions, HoldForRightDrawsOfEverySizeAndSeed) {
   const Sample& sample = GetParam();
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     for (const std::size_t count : {0U, 1U, 3U, 40U, 5000U}) {
@@ -40,7 +40,7 @@ TEST_P(Laws, HoldForRightDrawsOfEverySizeAndSeed) {
   }
 }
 
-TEST_P(Laws, DoNotHoldForDrawsOfANearbyLaw) {
+TEST_P(DrawDistributions, DoNotHoldForDrawsOfANearbyDistribution) {
   const Sample& sample = GetParam();
   for (unsigned seed = 0; seed < 5; ++seed) {
     EXPECT_FALSE(holds(sample.kind, sample.draw(200'000, seed), sample.wrong)) << name(sample.kind);
@@ -48,35 +48,35 @@ TEST_P(Laws, DoNotHoldForDrawsOfANearbyLaw) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, Laws,
+    All, DrawDistributions,
     ::testing::Values(
-        Sample{LawKind::uniform,
+        Sample{DrawDistribution::uniform,
                [](auto n, auto s) { return draw(std::uniform_real_distribution(-1.0, 3.0), n, s); },
                {{-1, {}}, {3, {}}},
                {{-1.1, {}}, {3.1, {}}}},
-        Sample{LawKind::normal,
+        Sample{DrawDistribution::normal,
                [](auto n, auto s) { return draw(std::normal_distribution(2.0, 0.5), n, s); },
                {{2, {}}, {0.5, {}}},
                {{2.02, {}}, {0.5, {}}}},
-        Sample{LawKind::bernoulli,
+        Sample{DrawDistribution::bernoulli,
                [](auto n, auto s) { return draw(std::bernoulli_distribution(0.3), n, s); },
                {{0.3, {}}},
                {{0.32, {}}}},
-        Sample{LawKind::integers,
+        Sample{DrawDistribution::integers,
                [](auto n, auto s) { return draw(std::uniform_int_distribution(2, 9), n, s); },
                {{2, {}}, {10, {}}},
                {{2, {}}, {11, {}}}},
-        Sample{LawKind::exponential,
+        Sample{DrawDistribution::exponential,
                [](auto n, auto s) { return draw(std::exponential_distribution(2.0), n, s); },
                {{2, {}}},
                {{2.1, {}}}},
-        Sample{LawKind::poisson,
+        Sample{DrawDistribution::poisson,
                [](auto n, auto s) { return draw(std::poisson_distribution(4.0), n, s); },
                {{4, {}}},
                {{4.1, {}}}},
         // The library counts failures before the first success; the distribution here counts
         // trials.
-        Sample{LawKind::geometric,
+        Sample{DrawDistribution::geometric,
                [](auto n, auto s) {
                  auto d = draw(std::geometric_distribution(0.25), n, s);
                  for (double& x : d) ++x;
@@ -84,38 +84,38 @@ INSTANTIATE_TEST_SUITE_P(
                },
                {{0.25, {}}},
                {{0.26, {}}}},
-        Sample{LawKind::log_normal,
+        Sample{DrawDistribution::log_normal,
                [](auto n, auto s) { return draw(std::lognormal_distribution(0.1, 0.7), n, s); },
                {{0.1, {}}, {0.7, {}}},
                {{0.12, {}}, {0.7, {}}}},
-        Sample{LawKind::cauchy,
+        Sample{DrawDistribution::cauchy,
                [](auto n, auto s) { return draw(std::cauchy_distribution(1.0, 2.0), n, s); },
                {{1, {}}, {2, {}}},
                {{1, {}}, {2.3, {}}}},
         // The library's second parameter is a scale; here it is a rate.
-        Sample{LawKind::gamma,
+        Sample{DrawDistribution::gamma,
                [](auto n, auto s) { return draw(std::gamma_distribution(3.0, 0.5), n, s); },
                {{3, {}}, {2, {}}},
                {{3.1, {}}, {2, {}}}},
-        Sample{LawKind::binomial,
+        Sample{DrawDistribution::binomial,
                [](auto n, auto s) { return draw(std::binomial_distribution(10, 0.4), n, s); },
                {{10, {}}, {0.4, {}}},
                {{10, {}}, {0.41, {}}}}),
     [](const auto& of) { return std::string(name(of.param.kind)); });
 
-TEST(Support, WhatALawCannotGiveIsNamed) {
+TEST(Support, AnImpossibleValueIsNamed) {
   const std::vector<double> drawn{0, 1, 2, 7};
-  const std::vector<LawParameter> parameters{{0, {}}, {3, {}}};
-  const LawMeasurement measured = measure_law(LawKind::integers, drawn, parameters, 0);
+  const std::vector<DrawParameter> parameters{{0, {}}, {3, {}}};
+  const DrawMeasurement measured = measure_draws(DrawDistribution::integers, drawn, parameters, 0);
   EXPECT_EQ(measured.outside, 1U);
   EXPECT_EQ(measured.first_outside, 3U);
   EXPECT_EQ(measured.first_value, 7);
-  EXPECT_FALSE(law_holds(measured));
+  EXPECT_FALSE(distribution_holds(measured));
 }
 
-TEST(Support, ALawWithoutSpreadIsOneValue) {
-  EXPECT_TRUE(holds(LawKind::normal, {2, 2, 2}, {{2, {}}, {0, {}}}));
-  EXPECT_FALSE(holds(LawKind::normal, {2, 2.5, 2}, {{2, {}}, {0, {}}}));
+TEST(Support, ADistributionWithoutSpreadIsOneValue) {
+  EXPECT_TRUE(holds(DrawDistribution::normal, {2, 2, 2}, {{2, {}}, {0, {}}}));
+  EXPECT_FALSE(holds(DrawDistribution::normal, {2, 2.5, 2}, {{2, {}}, {0, {}}}));
 }
 
 TEST(Parameters, MayDifferFromElementToElement) {
@@ -126,39 +126,39 @@ TEST(Parameters, MayDifferFromElementToElement) {
     p[i] = static_cast<double>(i % 10) / 10;
     drawn[i] = std::bernoulli_distribution(p[i])(random) ? 1 : 0;
   }
-  EXPECT_TRUE(holds(LawKind::bernoulli, drawn, {{0, p}}));
+  EXPECT_TRUE(holds(DrawDistribution::bernoulli, drawn, {{0, p}}));
   std::reverse(p.begin(), p.end());  // the same overall share at wrong positions
-  EXPECT_FALSE(holds(LawKind::bernoulli, drawn, {{0, p}}));
+  EXPECT_FALSE(holds(DrawDistribution::bernoulli, drawn, {{0, p}}));
 }
 
 // Only the shape is wrong: mean and deviation are right.
 TEST(Spread, IsMoreThanMeanAndDeviation) {
   const auto drawn =
       draw(std::uniform_real_distribution(-std::sqrt(3.0), std::sqrt(3.0)), 50'000, 1);
-  EXPECT_FALSE(holds(LawKind::normal, drawn, {{0, {}}, {1, {}}}));
+  EXPECT_FALSE(holds(DrawDistribution::normal, drawn, {{0, {}}, {1, {}}}));
 }
 
 // A twentieth of the range is missing; mean, deviation and distance are not off by enough to show
 // it.
-TEST(Spread, BothEndsOfALawAreDrawn) {
+TEST(Spread, BothEndsOfADistributionAreDrawn) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     const auto low = draw(std::uniform_real_distribution(0.0, 1.9), 2'000, seed);
     const auto high = draw(std::uniform_real_distribution(0.1, 2.0), 2'000, seed);
-    EXPECT_FALSE(holds(LawKind::uniform, low, {{0, {}}, {2, {}}})) << seed;
-    EXPECT_FALSE(holds(LawKind::uniform, high, {{0, {}}, {2, {}}})) << seed;
-    EXPECT_TRUE(holds(LawKind::uniform, low, {{0, {}}, {1.9, {}}})) << seed;
+    EXPECT_FALSE(holds(DrawDistribution::uniform, low, {{0, {}}, {2, {}}})) << seed;
+    EXPECT_FALSE(holds(DrawDistribution::uniform, high, {{0, {}}, {2, {}}})) << seed;
+    EXPECT_TRUE(holds(DrawDistribution::uniform, low, {{0, {}}, {1.9, {}}})) << seed;
   }
 }
 
 // If the statistics of right draws were much smaller than the bounds assume, the bounds would
 // detect nothing.
-TEST_P(Laws, StatisticsHaveTheScaleThatTheBoundsAssume) {
+TEST_P(DrawDistributions, StatisticsHaveTheScaleThatTheBoundsAssume) {
   const Sample& sample = GetParam();
   double mean = 0;
   double variance = 0;
   double ks = 0;
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
-    const auto m = measure_law(sample.kind, sample.draw(1000, seed), sample.right, kDouble);
+    const auto m = measure_draws(sample.kind, sample.draw(1000, seed), sample.right, kDouble);
     mean += m.mean_z * m.mean_z / kSeeds;
     variance += m.variance_z * m.variance_z / kSeeds;
     ks += m.ks / kSeeds;
@@ -175,7 +175,7 @@ double rounded_to(double x, DType dtype) {
   return real_of(rounded<BFloat16>(x));
 }
 
-TEST_P(Laws, HoldForDrawsThatWereRoundedToACoarseDtype) {
+TEST_P(DrawDistributions, HoldForDrawsThatWereRoundedToACoarseDtype) {
   const Sample& sample = GetParam();
   for (const DType dtype : {DType::float16, DType::bfloat16}) {
     for (unsigned seed = 0; seed < 3; ++seed) {
@@ -201,72 +201,74 @@ TEST(Rounding, ExplainsWhatItDoesAndNoMore) {
   std::mt19937_64 random(1);
   std::vector<double> cut(1'000'000);
   for (double& x : cut) x = static_cast<double>(random() % 256) / 256;
-  EXPECT_TRUE(holds(LawKind::uniform, cut, {{0, {}}, {1, {}}}, bfloat));
+  EXPECT_TRUE(holds(DrawDistribution::uniform, cut, {{0, {}}, {1, {}}}, bfloat));
   // Rounding may reach the open end of a range, but nothing beyond.
-  EXPECT_TRUE(holds(LawKind::uniform, {1.0}, {{0, {}}, {1, {}}}, bfloat));
-  EXPECT_FALSE(holds(LawKind::uniform, {1.02}, {{0, {}}, {1, {}}}, bfloat));
+  EXPECT_TRUE(holds(DrawDistribution::uniform, {1.0}, {{0, {}}, {1, {}}}, bfloat));
+  EXPECT_FALSE(holds(DrawDistribution::uniform, {1.02}, {{0, {}}, {1, {}}}, bfloat));
   // A deviation far below the dtype's spacing at the mean.
   std::vector<double> narrow = draw(std::normal_distribution(100.0, 0.1), 100'000, 1);
   for (double& x : narrow) x = rounded_to(x, DType::bfloat16);
-  EXPECT_TRUE(holds(LawKind::normal, narrow, {{100, {}}, {0.1, {}}}, bfloat));
-  EXPECT_FALSE(holds(LawKind::normal, narrow, {{100, {}}, {0.1, {}}}));  // of a finer dtype
+  EXPECT_TRUE(holds(DrawDistribution::normal, narrow, {{100, {}}, {0.1, {}}}, bfloat));
+  EXPECT_FALSE(
+      holds(DrawDistribution::normal, narrow, {{100, {}}, {0.1, {}}}));  // of a finer dtype
   // Counts that float16 does not have exactly.
   std::vector<double> counts = draw(std::poisson_distribution(3000.0), 100'000, 1);
   for (double& x : counts) x = rounded_to(x, DType::float16);
-  EXPECT_TRUE(holds(LawKind::poisson, counts, {{3000, {}}}, half));
+  EXPECT_TRUE(holds(DrawDistribution::poisson, counts, {{3000, {}}}, half));
   // Infinity is only accepted from a tail beyond float16.
   const double infinity = std::numeric_limits<double>::infinity();
-  EXPECT_TRUE(holds(LawKind::cauchy, {infinity, -infinity, 1}, {{0, {}}, {1, {}}}, half));
-  EXPECT_FALSE(holds(LawKind::cauchy, {infinity, 1}, {{0, {}}, {1, {}}}));
-  EXPECT_FALSE(holds(LawKind::normal, {infinity, 1}, {{0, {}}, {1, {}}}, half));
+  EXPECT_TRUE(holds(DrawDistribution::cauchy, {infinity, -infinity, 1}, {{0, {}}, {1, {}}}, half));
+  EXPECT_FALSE(holds(DrawDistribution::cauchy, {infinity, 1}, {{0, {}}, {1, {}}}));
+  EXPECT_FALSE(holds(DrawDistribution::normal, {infinity, 1}, {{0, {}}, {1, {}}}, half));
 }
 
-TEST(Support, OfEveryLawIsKept) {
-  const auto first_outside = [](LawKind kind, double a, double b,
+TEST(Support, OfEveryDistributionIsKept) {
+  const auto first_outside = [](DrawDistribution kind, double a, double b,
                                 const std::vector<double>& drawn) {
-    const LawMeasurement m =
-        measure_law(kind, drawn, std::vector<LawParameter>{{a, {}}, {b, {}}}, kDouble);
-    EXPECT_FALSE(law_holds(m));
+    const DrawMeasurement m =
+        measure_draws(kind, drawn, std::vector<DrawParameter>{{a, {}}, {b, {}}}, kDouble);
+    EXPECT_FALSE(distribution_holds(m));
     return m.first_outside;
   };
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_EQ(first_outside(LawKind::normal, 0, 1, {0.5, nan}), 1U);
-  EXPECT_EQ(first_outside(LawKind::bernoulli, 0.5, 0, {0, 1, 0.5}), 2U);
-  EXPECT_EQ(first_outside(LawKind::bernoulli, 0, 0, {0, 1}), 1U);
-  EXPECT_EQ(first_outside(LawKind::exponential, 1, 0, {1, -1}), 1U);
-  EXPECT_EQ(first_outside(LawKind::poisson, 1, 0, {0, 1, 2.5}), 2U);
-  EXPECT_EQ(first_outside(LawKind::geometric, 0.5, 0, {1, 0}), 1U);
-  EXPECT_EQ(first_outside(LawKind::binomial, 3, 0.5, {3, 4}), 1U);
+  EXPECT_EQ(first_outside(DrawDistribution::normal, 0, 1, {0.5, nan}), 1U);
+  EXPECT_EQ(first_outside(DrawDistribution::bernoulli, 0.5, 0, {0, 1, 0.5}), 2U);
+  EXPECT_EQ(first_outside(DrawDistribution::bernoulli, 0, 0, {0, 1}), 1U);
+  EXPECT_EQ(first_outside(DrawDistribution::exponential, 1, 0, {1, -1}), 1U);
+  EXPECT_EQ(first_outside(DrawDistribution::poisson, 1, 0, {0, 1, 2.5}), 2U);
+  EXPECT_EQ(first_outside(DrawDistribution::geometric, 0.5, 0, {1, 0}), 1U);
+  EXPECT_EQ(first_outside(DrawDistribution::binomial, 3, 0.5, {3, 4}), 1U);
 }
 
 TEST(Parameters, OutsideTheDomainAreNotJudged) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const double rate : {-1.0, 0.0, nan}) {
-    const LawMeasurement m = measure_law(LawKind::exponential, std::vector<double>{1, -5},
-                                         std::vector<LawParameter>{{rate, {}}}, kDouble);
+    const DrawMeasurement m =
+        measure_draws(DrawDistribution::exponential, std::vector<double>{1, -5},
+                      std::vector<DrawParameter>{{rate, {}}}, kDouble);
     EXPECT_EQ(m.judged, 0U);
-    EXPECT_TRUE(law_holds(m));
+    EXPECT_TRUE(distribution_holds(m));
   }
 }
 
 TEST(Spread, OfManyDrawsASampleIsJudgedAndAllAreLookedAt) {
-  std::vector<double> drawn = draw(std::uniform_real_distribution(0.0, 1.0), 3 * kLawSamples, 1);
-  EXPECT_TRUE(holds(LawKind::uniform, drawn, {{0, {}}, {1, {}}}));
+  std::vector<double> drawn = draw(std::uniform_real_distribution(0.0, 1.0), 3 * kDrawSamples, 1);
+  EXPECT_TRUE(holds(DrawDistribution::uniform, drawn, {{0, {}}, {1, {}}}));
   drawn[123'457] = 2;
-  const LawMeasurement m =
-      measure_law(LawKind::uniform, drawn, std::vector<LawParameter>{{0, {}}, {1, {}}}, kDouble);
-  EXPECT_GE(m.judged, kLawSamples);
-  EXPECT_LT(m.judged, kLawSamples + 5000);
+  const DrawMeasurement m = measure_draws(DrawDistribution::uniform, drawn,
+                                          std::vector<DrawParameter>{{0, {}}, {1, {}}}, kDouble);
+  EXPECT_GE(m.judged, kDrawSamples);
+  EXPECT_LT(m.judged, kDrawSamples + 5000);
   EXPECT_EQ(m.first_outside, 123'457U);
 }
 
-TEST_P(Laws, DoNotHoldForNumbersThatComeTwice) {
+TEST_P(DrawDistributions, DoNotHoldForNumbersThatComeTwice) {
   const Sample& sample = GetParam();
   if (!has_distribution(sample.kind)) GTEST_SKIP() << "permutations are judged otherwise";
   for (const std::size_t block : {1U, 4U, 100U, 500U, 2000U, 32'768U}) {
     const auto drawn = in_blocks(sample.draw(std::max<std::size_t>(block, 4000), 1), block);
-    const auto m = measure_law(sample.kind, drawn, sample.right, kDouble);
-    EXPECT_FALSE(law_holds(m)) << name(sample.kind) << " block " << block;
+    const auto m = measure_draws(sample.kind, drawn, sample.right, kDouble);
+    EXPECT_FALSE(distribution_holds(m)) << name(sample.kind) << " block " << block;
     EXPECT_EQ(m.lag, block);
     EXPECT_THAT(describe(sample.kind, m), testing::HasSubstr("are not independent"));
   }
@@ -282,11 +284,16 @@ TEST(Equal, PairsAreCounted) {
   for (const std::size_t count : {300U, 5000U}) {
     for (unsigned seed = 0; seed < kSeeds; ++seed) {
       const auto drawn = draw(std::uniform_real_distribution(0.0, 1.0), count, seed);
-      EXPECT_TRUE(holds(LawKind::uniform, coarse(drawn, 0x1p23), {{0, {}}, {1, {}}}, 0x1p-23));
-      EXPECT_TRUE(holds(LawKind::uniform, coarse(drawn, 0x1p24), {{0, {}}, {1, {}}}, 0x1p-23));
-      EXPECT_FALSE(holds(LawKind::uniform, coarse(drawn, 256), {{0, {}}, {1, {}}}, 0x1p-23));
-      EXPECT_FALSE(holds(LawKind::uniform, coarse(drawn, 2048), {{0, {}}, {1, {}}}, 0x1p-23));
-      EXPECT_TRUE(holds(LawKind::uniform, coarse(drawn, 2048), {{0, {}}, {1, {}}}, 0x1p-10));
+      EXPECT_TRUE(
+          holds(DrawDistribution::uniform, coarse(drawn, 0x1p23), {{0, {}}, {1, {}}}, 0x1p-23));
+      EXPECT_TRUE(
+          holds(DrawDistribution::uniform, coarse(drawn, 0x1p24), {{0, {}}, {1, {}}}, 0x1p-23));
+      EXPECT_FALSE(
+          holds(DrawDistribution::uniform, coarse(drawn, 256), {{0, {}}, {1, {}}}, 0x1p-23));
+      EXPECT_FALSE(
+          holds(DrawDistribution::uniform, coarse(drawn, 2048), {{0, {}}, {1, {}}}, 0x1p-23));
+      EXPECT_TRUE(
+          holds(DrawDistribution::uniform, coarse(drawn, 2048), {{0, {}}, {1, {}}}, 0x1p-10));
     }
   }
 }
@@ -296,21 +303,25 @@ TEST(Equal, RowsAreFound) {
   const std::vector<std::size_t> rows{kRow};
   for (unsigned seed = 0; seed < 5; ++seed) {
     auto drawn = draw(std::bernoulli_distribution(0.5), 4 * kRow, seed);
-    const std::vector<LawParameter> half{{0.5, {}}};
-    EXPECT_TRUE(law_holds(measure_law(LawKind::bernoulli, drawn, half, kDouble, rows)));
+    const std::vector<DrawParameter> half{{0.5, {}}};
+    EXPECT_TRUE(
+        distribution_holds(measure_draws(DrawDistribution::bernoulli, drawn, half, kDouble, rows)));
     std::copy_n(drawn.begin(), kRow, drawn.begin() + kRow);
-    EXPECT_FALSE(law_holds(measure_law(LawKind::bernoulli, drawn, half, kDouble, rows)));
+    EXPECT_FALSE(
+        distribution_holds(measure_draws(DrawDistribution::bernoulli, drawn, half, kDouble, rows)));
   }
 }
 
 TEST(Equal, ShortRowsAreFound) {
-  const std::vector<LawParameter> unit{{0, {}}, {1, {}}};
+  const std::vector<DrawParameter> unit{{0, {}}, {1, {}}};
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     auto drawn = coarse(draw(std::uniform_real_distribution(0.0, 1.0), 20'000, seed), 0x1p23);
     const std::vector<std::size_t> rows{8};
-    EXPECT_TRUE(law_holds(measure_law(LawKind::uniform, drawn, unit, 0x1p-23, rows)));
+    EXPECT_TRUE(
+        distribution_holds(measure_draws(DrawDistribution::uniform, drawn, unit, 0x1p-23, rows)));
     std::copy_n(drawn.begin(), 8, drawn.begin() + 8);
-    EXPECT_FALSE(law_holds(measure_law(LawKind::uniform, drawn, unit, 0x1p-23, rows)));
+    EXPECT_FALSE(
+        distribution_holds(measure_draws(DrawDistribution::uniform, drawn, unit, 0x1p-23, rows)));
   }
 }
 
@@ -326,24 +337,24 @@ TEST(Groups, OfSimilarParametersHaveTheirOwnMean) {
       right[i] = std::poisson_distribution<>(rates[i])(random);
       wrong[i] = std::poisson_distribution<>(rates[i] * (rates[i] < 1 ? 1.1 : 1))(random);
     }
-    EXPECT_TRUE(holds(LawKind::poisson, right, {{0, rates}})) << seed;
-    EXPECT_FALSE(holds(LawKind::poisson, wrong, {{0, rates}})) << seed;
+    EXPECT_TRUE(holds(DrawDistribution::poisson, right, {{0, rates}})) << seed;
+    EXPECT_FALSE(holds(DrawDistribution::poisson, wrong, {{0, rates}})) << seed;
   }
 }
 
 TEST(Describe, NamesWhatFailed) {
-  const auto text = [](LawKind kind, const std::vector<double>& drawn,
-                       const std::vector<LawParameter>& parameters) {
-    return describe(kind, measure_law(kind, drawn, parameters, kDouble));
+  const auto text = [](DrawDistribution kind, const std::vector<double>& drawn,
+                       const std::vector<DrawParameter>& parameters) {
+    return describe(kind, measure_draws(kind, drawn, parameters, kDouble));
   };
   EXPECT_THAT(
-      text(LawKind::uniform, {0.5, 7}, {{0, {}}, {1, {}}}),
+      text(DrawDistribution::uniform, {0.5, 7}, {{0, {}}, {1, {}}}),
       testing::HasSubstr(
           "1 of 2 elements cannot come from the distribution uniform; first: element 1, 7"));
   const std::vector<double> ones(1000, 1.0);
-  EXPECT_THAT(text(LawKind::kept, ones, {{0, ones}, {0.5, {}}, {0, {}}}),
+  EXPECT_THAT(text(DrawDistribution::kept, ones, {{0, ones}, {0.5, {}}, {0, {}}}),
               testing::HasSubstr("1000 of 1000 draws were kept"));
-  EXPECT_THAT(text(LawKind::uniform, std::vector<double>(1000, 0.9), {{0, {}}, {1, {}}}),
+  EXPECT_THAT(text(DrawDistribution::uniform, std::vector<double>(1000, 0.9), {{0, {}}, {1, {}}}),
               testing::HasSubstr("mean off by"));
 }
 

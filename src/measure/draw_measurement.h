@@ -1,6 +1,6 @@
 #pragma once
 
-// The statistics of a random result (measure/law.h).
+// The statistics of a random result (measure/draw_distribution.h).
 
 #include <cstddef>
 #include <cstdint>
@@ -9,13 +9,13 @@
 namespace assay {
 
 // One number for all elements, or one value for each element.
-struct LawParameter {
+struct DrawParameter {
   double number = 0;
   std::vector<double> values;
   double at(std::size_t index) const { return values.empty() ? number : values[index]; }
 };
 
-struct LawMeasurement {
+struct DrawMeasurement {
   std::uint64_t count = 0;
   std::uint64_t outside = 0;  // elements with an impossible value
   std::uint64_t first_outside = 0;

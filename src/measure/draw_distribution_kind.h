@@ -1,13 +1,13 @@
 #pragma once
 
-// The distributions that random results are compared with (measure/law.h).
+// The distributions that random results are compared with (measure/draw_distribution.h).
 
 #include <cstdint>
 
 namespace assay {
 
 // Each with its parameters in order.
-enum class LawKind : std::uint8_t {
+enum class DrawDistribution : std::uint8_t {
   anything,     // uninitialised memory
   kept,         // values, share, groups: values[i] with probability share, else 0
   uniform,      // low, high
@@ -32,8 +32,8 @@ enum class LawKind : std::uint8_t {
 };
 
 // True if there is a distribution function, so that draws are judged one by one.
-constexpr bool has_distribution(LawKind kind) {
-  return kind >= LawKind::uniform && kind <= LawKind::binomial;
+constexpr bool has_distribution(DrawDistribution kind) {
+  return kind >= DrawDistribution::uniform && kind <= DrawDistribution::binomial;
 }
 
 }  // namespace assay
