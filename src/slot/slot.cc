@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/terminal.h"
 #include "case/canonical.h"
 #include "slot/batch.h"
 #include "slot/batching.h"
@@ -181,8 +182,7 @@ void log_retries(const std::vector<wire::JobT>& batch, const std::vector<LaneSea
                         seat.spec.retry_address.empty() ? "" : " of its second server",
                         seat.lane->cases_run());
   }
-  fmt::print("{}\n", line);
-  (void)std::fflush(stdout);
+  show_line(stdout, line);
 }
 
 Status Slot::run_batch(const std::vector<wire::JobT>& batch) {
