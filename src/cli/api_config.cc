@@ -183,22 +183,22 @@ Result<std::vector<Outcome>> chosen_retest(const ApiOptions& options) {
     return outcomes;
   }
   if (options.retest.empty()) return outcomes;
+  if (const auto all = parse_bool(options.retest)) {
+    for (const OutcomeInfo& outcome : kOutcomes) {
+      if (*all && outcome.failed) outcomes.push_back(outcome.outcome);
+    }
+  } else {
+    for (const std::string& text : entries_of(options.retest)) {
+      ASSAY_TRY(const Outcome outcome, chosen_outcome("--retest", text));
+      outcomes.push_back(outcome);
+    }
+  }
   std::error_code error;
   const auto run = std::filesystem::path(options.log_dir) / "run.db";
   if (options.store.empty() && !std::filesystem::exists(run, error)) {
     return usage_error(fmt::format(
         "--retest needs an earlier run: {}",
         options.log_dir.empty() ? "name it with --log_dir" : options.log_dir + " holds none"));
-  }
-  if (const auto all = parse_bool(options.retest)) {
-    for (const OutcomeInfo& outcome : kOutcomes) {
-      if (*all && outcome.failed) outcomes.push_back(outcome.outcome);
-    }
-    return outcomes;
-  }
-  for (const std::string& text : entries_of(options.retest)) {
-    ASSAY_TRY(const Outcome outcome, chosen_outcome("--retest", text));
-    outcomes.push_back(outcome);
   }
   return outcomes;
 }
@@ -531,6 +531,7 @@ Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::st
   config.most_failures = options.max_failures;
   config.silence_ms = static_cast<std::int64_t>(options.hang_timeout * 1000);
   ASSAY_CHECK(choose_dump(options, config));
+  notes.insert(notes.end(), options.without_effect.begin(), options.without_effect.end());
   note_python_path(config, notes);
   for (const LaneConfig* lane : {&config.test, &config.reference}) {
     if (config.settings.values == "usual") break;

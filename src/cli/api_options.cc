@@ -189,6 +189,25 @@ void add_worker_options(CLI::App& app, ApiOptions& options) {
            "False: print only failures and the summary");
 }
 
+// Flags of engineV2 and engineV4 that assay accepts and does not need.
+void add_without_effect(CLI::App& app, ApiOptions& options) {
+  constexpr std::array<std::array<const char*, 2>, 4> kFlags{{
+      {"--use_cached_numpy", "assay generates inputs and caches none"},
+      {"--use_gpu_mode,--use_gpu_cache_mode", "lanes on a GPU generate inputs and compare there"},
+      {"--sanitizer_command", "--use_compute_sanitizer selects the tool"},
+      {"--sanitizer_error_exitcode", "assay reads the sanitizer's reports"},
+  }};
+  for (const auto& [flag, why] : kFlags) {
+    app.add_option_function<std::string>(
+           flag,
+           [&options, flag = flag, why = why](const std::string&) {
+             options.without_effect.push_back(fmt::format("{} has no effect: {}", flag, why));
+           },
+           fmt::format("(no effect: {})", why))
+        ->expected(0, 1);
+  }
+}
+
 // engineV4 compares with results that it uploads and downloads; assay records them.
 void add_refused(CLI::App& app) {
   app.add_option_function<std::string>(
@@ -223,6 +242,7 @@ void add_course_options(CLI::App& app, ApiOptions& options) {
            "Write the inputs and outputs of the case of --api_config in every lane");
   app.add_option("--dump_dir", options.dump_dir,
                  "Folder for --use_dump (default: dump_case in --log_dir)");
+  add_without_effect(app, options);
   add_refused(app);
 }
 

@@ -37,8 +37,9 @@ struct ApiOptions {
   int num_workers_per_gpu = -1;
   std::string gpu_ids;
   bool mps = true;
-  std::string use_compute_sanitizer;  // the tool's name, or "True"
-  double required_memory = 0;         // GiB for each worker
+  std::string use_compute_sanitizer;        // the tool's name, or "True"
+  double required_memory = 0;               // GiB for each worker
+  std::vector<std::string> without_effect;  // notes on flags of engineV2 and engineV4
   std::string log_dir;
   std::string store;
   wire::CaseSettingsT settings;

@@ -243,8 +243,13 @@ Status ForkServer::restart() {
 }
 
 namespace {
-// Whether this end says nothing about the framework, because the signal came from outside.
-bool says_nothing(const ExitStatus& status) {
+// Whether this end says nothing about the framework, because the signal came from outside. Until
+// the server's first statement an interpreter turns SIGINT into exit code 1, without an answer.
+bool says_nothing(const ExitStatus& status, int ends_before) {
+  constexpr int kInterrupts = 3;  // a server that always ends so is broken
+  if (status.known && status.signal == 0 && status.code == 1 && ends_before < kInterrupts) {
+    return true;
+  }
   constexpr std::array kFromOutside{SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGQUIT};
   return !status.known ||
          std::find(kFromOutside.begin(), kFromOutside.end(), status.signal) != kFromOutside.end();
@@ -275,7 +280,7 @@ Result<ServerInfo> ForkServer::wait_ready(std::chrono::milliseconds limit) {
     if (heard == Heard::ready) return read_hello(hello_);
     if (heard != Heard::nothing_more) continue;
     ASSAY_TRY(const ExitStatus status, process_.wait_at_most(kStopGrace));
-    if (!says_nothing(status) || ++kills > kImportKills) {
+    if (!says_nothing(status, kills) || ++kills > kImportKills) {
       return fail(fmt::format("{} in {} ended before it was ready ({}); see {}", config_.name,
                               config_.python, status.describe(), log_.string()));
     }

@@ -123,7 +123,7 @@ api --api_config='paddle.abs(1)' --shard=1/2        | --shard needs a corpus
 api cases.txt --costs-from=nothing                  | nothing
 api --retest=crash                                  | name it with --log_dir
 api --retest=crash --log_dir=nolog                  | nolog holds none
-api --retest=crsh --log_dir=nolog                   | nolog holds none
+api --retest=crash --log_dir=nolog                  | nolog holds none
 api --rerun                                         | --rerun needs an earlier run
 api --last-failed                                   | assay-runs/ has no run
 api cases.txt --dump_dir=d                          | --dump_dir needs --use_dump

@@ -85,9 +85,14 @@ TEST(Engine, AllGoodIsExitCodeZero) {
 TEST(Engine, TakesTheFlagsOfUpstreamsEngines) {
   Cli cli;
   const std::string cases = "--api_config_file=" + cli.write_cases({fake("echo")});
-  const CliResult run =
-      cli.call_api({cases, "--bitwise_alignment=True", "--show_runtime_status=False"});
+  const CliResult run = cli.call_api(
+      {cases, "--bitwise_alignment=True", "--show_runtime_status=False", "--use_gpu_mode=True",
+       "--sanitizer_command=compute-sanitizer --target-processes all",
+       "--sanitizer_error_exitcode=86"});
   EXPECT_EQ(run.status.code, 0) << run.output;
+  for (const char* flag : {"use_gpu_mode", "sanitizer_command", "sanitizer_error_exitcode"}) {
+    EXPECT_THAT(run.output, HasSubstr(fmt::format("--{}", flag)));
+  }
   EXPECT_THAT(run.output, Not(HasSubstr("cases to run")));
   EXPECT_THAT(run.output, Not(HasSubstr("[100%]")));
   const nlohmann::json properties = cli.report()["properties"];

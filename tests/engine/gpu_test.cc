@@ -328,7 +328,7 @@ TEST_F(Gpu, LanesShareItByMpsAndSuspectsDoNot) {
   const CliResult result = run({"--api_config_file=" + cases, "--num_workers_per_gpu=2"});
   EXPECT_THAT(cli_.outcomes(),
               UnorderedElementsAre(Pair(fake("mps"), "pass"), Pair(fake("echo"), "pass")));
-  EXPECT_THAT(result.output, HasSubstr("first mismatch (result: text shared")) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("first mismatch (result: got text shared")) << result.output;
   const auto said = read_file(cli_.folder() / "said");
   EXPECT_TRUE(said && *said == "quit\n");
   const auto daemons = read_file(cli_.folder() / "daemons");

@@ -1,6 +1,7 @@
 """A case that was compared only with itself does not count as a pass."""
 
 import json
+import shutil
 import subprocess
 
 import pytest
@@ -140,7 +141,8 @@ def test_a_kernel_that_replaces_pytorchs_own_is_no_reference_of_itself(api, tmp_
     plain = f'[frameworks.torch]\nenvironment = ["PYTHONPATH={tmp_path}"]\n'
     mine = f'[lanes.mine]\nframework = "torch"\n{key} = ["back_end"]\n'
     (tmp_path / "assay.toml").write_text("version = 1\n" + plain + mine)
-    code, output = api([case], "--test-lane=mine", "--values=usual", "--log_dir=other")
+    shutil.rmtree(tmp_path / "run")
+    code, output = api([case], "--test-lane=mine", "--values=usual")
     assert code == 1, output
 
 

@@ -131,7 +131,7 @@ TEST(Merge, TheMessageIsShortEvenIfThePropertiesAreLong) {
       run_of(folder, "two", {{"b", Outcome::pass}}, {{"accommodations", "2" + list}})};
   const auto refused = merge_runs(folder.path() / "all", runs);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("`known_deviations`: 1xxx"));
+  EXPECT_THAT(refused.error().message, HasSubstr("`accommodations`: 1xxx"));
   EXPECT_LT(refused.error().message.size(), 500U);
 }
 

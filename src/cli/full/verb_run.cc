@@ -216,6 +216,8 @@ Verb add_run_verb(CLI::App& parent) {
   app->add_flag("--foreground", options->foreground,
                 "Run in the foreground, as runner.foreground does");
   app->add_flag("--dry-run", options->dry_run, "Print the commands without running them");
+  app->add_option_function<std::string>(
+      "--engine", [](const std::string&) {}, "(no effect: assay has one engine)");
   for (auto& [name, value] : options->inputs) {
     app->add_option(dashed(name), value, "Instead of the file's [input]");
   }

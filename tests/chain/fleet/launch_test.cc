@@ -242,9 +242,10 @@ TEST_F(UnderSlurm, PaddleTrainsOnBothNodes) {
   const Project project({.train = "train.py",
                          .eval = "null",
                          .export_model = "null",
-                         .infer = "null",
+                         .infer = "infer.py",
                          .gpu_list = "10.77.0.11,10.77.0.12;-1",
                          .python = python.string()});
+  put(project.path() / "infer.py", "print('inferred')\n");
   put(project.path() / "train.py", R"(
 import sys, paddle, paddle.distributed as dist
 dist.init_parallel_env()
