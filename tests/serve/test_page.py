@@ -432,8 +432,9 @@ def test_addresses_lead_back(run, page):
     page.get_by_role("button", name="mismatch 1").click()
     page.get_by_role("button", name="Cases").click()
     page.get_by_role("button", name="paddle.fake.wrong").click()
+    parts = ("q=paddle", "outcome=mismatch", "sort=cases", "open=")
+    page.wait_for_url(lambda url: all(part in url for part in parts))
     shown = page.locator("main").inner_text()
-    assert all(part in page.url for part in ("q=paddle", "outcome=mismatch", "sort=cases", "open="))
     address = page.url
     page.goto("about:blank")
     page.goto(address)
