@@ -34,10 +34,10 @@ from assay import build_identity, extensions
 from assay.orphans import adopt, children, kill_others
 from assay.peers import VERSION, is_ours
 from assay.private_folder import use_private_folder
-from assay.shared import FAULT_EXIT, OWN_MPS
+from assay.shared import EXECUTIONS, FAULT_EXIT, OWN_MPS
 from assay.spares import MOST_FDS, Kind, Spares, is_taken, kind_of, wait_to_be_taken
 from assay.warm_interpreter import ENDINGS, forget, wait_for_runs
-from assay.wire import text_of
+from assay.wire import Stop, text_of
 
 LISTEN_FD, READY_FD = 3, 4
 # When memory runs out, the kernel kills lanes first, because other processes hold results.
@@ -428,6 +428,9 @@ def main() -> int:
         wait_for_runs(LISTEN_FD, READY_FD, options.keep, options.kept_record)
     python = ".".join(map(str, sys.version_info[:3]))
     known = {"apis": len(tables), "accommodates": told(tables)}
+    if wrong := wrong_setting(framework):
+        answer(error=wrong, setting=True)
+        return 1
     answer(framework=name, version=framework.version, python=python, **known, **facts)
     Server(framework, assay_native, use_private_folder()).serve()
     return 0
@@ -452,6 +455,18 @@ def describe(framework: Any) -> dict[str, Any]:
         "notes": (framework.notes() if hasattr(framework, "notes") else {}) | extensions.notes(framework),
         "gradients": getattr(framework, "has_gradients", True),
     }
+
+
+def wrong_setting(framework: Any) -> str:
+    """Why an execution of the run's lanes cannot have its setting; "" if each can."""
+    from assay.execution import Execution
+
+    try:
+        for name in filter(None, os.environ.get(EXECUTIONS, "").split("+")):
+            Execution(name, framework)
+    except Stop as reason:
+        return str(reason)
+    return ""
 
 
 def uncompiled(package: Any) -> str:

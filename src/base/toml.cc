@@ -165,7 +165,11 @@ Status TomlTable::want_version(std::int64_t version) {
   const ConfigNode* const found = find("version");
   std::int64_t of_file = 0;
   if (found != nullptr && is_number(*found, of_file) && of_file == version) return {};
-  return usage_error(fmt::format("{}: version = {} is wanted", where_, version));
+  std::vector<std::string_view> keys;
+  for (const ConfigNode& entry : table_->entries) keys.push_back(entry.name);
+  const std::string_view meant = found == nullptr ? nearest("version", keys) : std::string_view();
+  return usage_error(fmt::format("{}: version = {} is wanted{}", where_, version,
+                                 meant.empty() ? "" : fmt::format(", not {}", meant)));
 }
 
 Status TomlTable::read(std::string_view key, bool& value) {

@@ -150,8 +150,10 @@ Result<Sources> chosen_sources(const ApiOptions& options) {
   Sources sources;
   for (const std::string& word : options.files) ASSAY_CHECK(add_file(word, sources));
   if (!options.api_config.empty()) {
-    ASSAY_CHECK(check_case(options.api_config));
-    sources.configs.push_back(options.api_config);
+    std::string text = options.api_config;  // perhaps copied from lines of a terminal
+    std::ranges::replace(text, '\n', ' ');
+    ASSAY_CHECK(check_case(text));
+    sources.configs.push_back(std::move(text));
   }
   if (!options.api_config_file.empty()) sources.patterns.push_back(options.api_config_file);
   for (const std::string& pattern : entries_of(options.api_config_file_pattern)) {

@@ -60,8 +60,8 @@ void add_case_options(CLI::App& app, ApiOptions& options) {
 
 void add_shard_option(CLI::App& app, ApiOptions& options) {
   app.add_option("--shard", options.shard,
-                 "Only part I of N of the cases: I/N. All parts take about as long. `assay merge` "
-                 "makes one run of them")
+                 "Run only part I of N of the cases: I/N. All parts take about the same time; "
+                 "`assay merge` makes one run of them")
       ->group("Which cases");
   app.add_option(
          "--costs-from", options.costs_from,

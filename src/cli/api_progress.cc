@@ -126,8 +126,9 @@ void ApiProgress::finished(const FinishedCase& finished, const Totals& totals) {
     const std::string flags = describe_flags(verdict.flags);
     const std::string outcome =
         terminal_.paint(paint_of(info(verdict.outcome)), name(verdict.outcome));
-    print_line(fmt::format("{}{}{}  {}", outcome, kinds.empty() ? "" : " (" + kinds + ")",
-                           flags.empty() ? "" : " [" + flags + "]", finished.text));
+    print_line(
+        terminal_.wrap(fmt::format("{}{}{}  {}", outcome, kinds.empty() ? "" : " (" + kinds + ")",
+                                   flags.empty() ? "" : " [" + flags + "]", finished.text)));
     print_line(terminal_.wrap("    " + verdict.message));
     if (first_failure_.empty() && info(verdict.outcome).failed) first_failure_ = finished.text;
     if (shown_failures_ == kShownFailures) print_line("(the report has all further failures)");

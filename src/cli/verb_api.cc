@@ -134,8 +134,10 @@ void write_files(const ApiOptions& options, const RunConfig& config, const Gate&
     keep(lines);
     if (lines) closed.notes.push_back(std::move(*lines));
   }
-  keep(write_report_page(run,
-                         {.file = folder / "report.html", .folder = folder, .against = compared}));
+  keep(write_report_page(run, {.file = folder / "report.html",
+                               .folder = folder,
+                               .against = compared,
+                               .verdict = gate.verdict(closed.report, closed.comparison)}));
 }
 
 // Writes the files of the run and reads its report.

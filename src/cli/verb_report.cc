@@ -111,7 +111,8 @@ Status write_known(RunReader& run, const std::string& file) {
 }
 
 // Writes the files that the options name.
-Status write_files(const ReportOptions& options, RunReader& run, const RunComparison* compared) {
+Status write_files(const ReportOptions& options, const RunVerdict& verdict, RunReader& run,
+                   const RunComparison* compared) {
   if (!options.junit.empty()) {
     ASSAY_CHECK(write_junit(run, {options.gate.strict, compared}, options.junit));
   }
@@ -120,7 +121,8 @@ Status write_files(const ReportOptions& options, RunReader& run, const RunCompar
         write_report_page(run, {.file = options.html,
                                 .folder = is_store_address(options.folder) ? "" : options.folder,
                                 .against = compared,
-                                .most = options.every_failure ? kAllOfThem : kFailuresOfPage}));
+                                .most = options.every_failure ? kAllOfThem : kFailuresOfPage,
+                                .verdict = verdict}));
   }
   if (!options.baseline.empty()) ASSAY_CHECK(write_known(run, options.baseline));
   if (options.logs) ASSAY_CHECK(export_text_logs(run, options.folder));
@@ -132,7 +134,13 @@ void print_text(const ReportOptions& options, const RunReport& report, const Run
                 const std::vector<Finding>& findings, const RunComparison* compared) {
   const Terminal terminal = Terminal::of(STDOUT_FILENO);
   show_painted(stdout, findings_table(findings, compared != nullptr, terminal));
-  if (compared != nullptr) show_painted(stdout, "\n" + comparison_table(*compared, terminal));
+  if (compared != nullptr) {
+    const auto worse = [](const Finding& each) { return each.state != FaultState::known; };
+    const auto listed = static_cast<std::uint64_t>(std::ranges::count_if(findings, worse));
+    const bool all_listed =
+        listed >= compared->count(FaultState::added) + compared->count(FaultState::grown);
+    show_painted(stdout, "\n" + comparison_table(*compared, terminal, !all_listed));
+  }
   const bool only_files =
       !options.junit.empty() || !options.html.empty() || !options.baseline.empty();
   if (!only_files) {
@@ -207,12 +215,13 @@ Result<int> run_report(ReportOptions options) {
   RunReader& run = part ? *part : again ? *again : *store;
   ASSAY_TRY(const std::optional<RunComparison> comparison, gate.compare(run));
   const RunComparison* compared = comparison ? &*comparison : nullptr;
-  ASSAY_CHECK(write_files(options, run, compared));
+  ASSAY_TRY(const RunReport report, load_report(run));
+  const RunVerdict verdict = gate.verdict(report, comparison);
+  ASSAY_CHECK(write_files(options, verdict, run, compared));
   if (!options.list.empty()) {
     ASSAY_CHECK(list_cases(run, options.list));
     return kAllGood;
   }
-  ASSAY_TRY(const RunReport report, load_report(run));
   if (filter && report.cases + report.unfinished == 0) {
     return usage_error(fmt::format("-k: no case of the run matches {}", options.filter));
   }
@@ -224,7 +233,6 @@ Result<int> run_report(ReportOptions options) {
     ASSAY_TRY(const ShrunkCases shrunk, read_shrunk(options.folder));
     add_shrunk(shrunk, findings);
   }
-  const RunVerdict verdict = gate.verdict(report, comparison);
   ASSAY_CHECK(print_report(options, report, verdict, findings, compared));
   return gate.code(verdict);
 }

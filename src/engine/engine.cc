@@ -160,6 +160,18 @@ Status check_open_files(std::uint64_t workers) {
       count_of(workers, "worker"), wanted, limit.rlim_cur));
 }
 
+// The entry that names the executions with a setting of all lanes in this framework.
+std::string executions_of(const std::vector<PlannedLane>& lanes, const FrameworkConfig& framework) {
+  std::vector<std::string> parts;
+  for (const PlannedLane& lane : lanes) {
+    if (lane.framework != framework) continue;
+    for (std::string& part : split_at(lane.spec.execution, '+')) {
+      if (part.find('=') != std::string::npos) parts.push_back(std::move(part));
+    }
+  }
+  return fmt::format("{}={}", wire::kExecutionsVariable, fmt::join(parts, "+"));
+}
+
 // Starts the servers, which import in the background.
 Result<Lanes> start_lanes(const RunConfig& config, const RunObserver& observer) {
   ASSAY_TRY(const LanePackage package, LanePackage::find());
@@ -167,15 +179,17 @@ Result<Lanes> start_lanes(const RunConfig& config, const RunObserver& observer) 
   ASSAY_CHECK(check_address_space(plan_lanes(config).size()));
   ASSAY_CHECK(check_open_files(config.slots));
   lanes.mps = start_mps(config, observer);
-  for (PlannedLane& lane : plan_lanes(config)) {
+  const std::vector<PlannedLane> planned = plan_lanes(config);
+  for (PlannedLane lane : planned) {
     if (!lane.spec.goldens.empty()) {
       lanes.specs.push_back(std::move(lane.spec));
       lanes.server_of.emplace_back();
       continue;
     }
+    lane.framework.of_run = {executions_of(planned, lane.framework)};
     if (lanes.mps) {
-      lane.framework.of_run = {lanes.mps->environment(),
-                               fmt::format("{}=1", wire::kOwnMpsVariable)};
+      lane.framework.of_run.push_back(lanes.mps->environment());
+      lane.framework.of_run.push_back(fmt::format("{}=1", wire::kOwnMpsVariable));
     }
     if (config.spares > 0) {
       lane.framework.of_run.push_back(fmt::format("{}={}", wire::kSparesVariable, config.spares));

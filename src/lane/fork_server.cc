@@ -335,6 +335,9 @@ Result<ServerInfo> ForkServer::read_hello(const std::string& line) const {
         "the shell, environment = [\"PYTHONPATH=FOLDER\"] in assay.toml adds a folder",
         who, message["module"].get<std::string>(), message["error"].get<std::string>()));
   }
+  if (message.contains("setting")) {
+    return usage_error(fmt::format("{}: {}", who, message["error"].get<std::string>()));
+  }
   if (message.contains("error")) {
     return fail(fmt::format("{} cannot be imported: {}{}", who, message["error"].get<std::string>(),
                             kDoctorHelps));

@@ -113,7 +113,9 @@ std::string message_of(const FaultKey& key, const Verdict& verdict);
 std::vector<std::string> build_lines(const RunComparison& comparison);
 
 // For people: counts first, then what is worse.
-std::string comparison_table(const RunComparison& comparison, const Terminal& terminal = {});
+// Leaves out the faults unless `faults`: a list of findings may show them already.
+std::string comparison_table(const RunComparison& comparison, const Terminal& terminal = {},
+                             bool faults = true);
 nlohmann::json comparison_json(const RunComparison& comparison);
 
 }  // namespace assay

@@ -127,7 +127,8 @@ std::vector<std::string> build_lines(const RunComparison& comparison) {
   return lines;
 }
 
-std::string comparison_table(const RunComparison& comparison, const Terminal& terminal) {
+std::string comparison_table(const RunComparison& comparison, const Terminal& terminal,
+                             bool faults) {
   const std::uint64_t added = comparison.count(FaultState::added);
   const std::uint64_t grown = comparison.count(FaultState::grown);
   std::string table =
@@ -139,8 +140,9 @@ std::string comparison_table(const RunComparison& comparison, const Terminal& te
   if (!comparison.notice.empty()) table += fmt::format("  note: {}\n", comparison.notice);
   for (const std::string& line : build_lines(comparison)) table += fmt::format("  {}\n", line);
   table = terminal.wrap(table + settings_text(comparison));
-  table += faults_text_of(comparison, FaultState::added, terminal);
-  table += faults_text_of(comparison, FaultState::grown, terminal);
+  for (const FaultState worse : {FaultState::added, FaultState::grown}) {
+    if (faults) table += faults_text_of(comparison, worse, terminal);
+  }
   table += first_lines(comparison.lost, [&](const LostCoverage& lost) {
     return fmt::format("  {} {}", terminal.paint(Paint::yellow, "lost  "), lost_text(lost));
   });

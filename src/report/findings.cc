@@ -192,17 +192,20 @@ std::string findings_table(const std::vector<Finding>& findings, bool compared,
     if (!finding.key.how.empty()) title += fmt::format(": {}", one_line(finding.key.how));
     std::string where = circumstances(finding);
     if (!where.empty()) where = "; " + where;
-    title += fmt::format("  ({}{}{})", compared ? fmt::format("{}, ", word(finding.state)) : "",
+    std::string state(compared ? word(finding.state) : std::string_view());
+    if (!finding.why.empty()) state += fmt::format(", {}", one_line(finding.why));
+    title += fmt::format("  ({}{}{}{})", state, state.empty() ? "" : ", ",
                          count_of(finding.cases, "case"), where);
-    table += fmt::format("{:>4}  {}\n      {} {}\n", i + 1, title, format_case_id(finding.id),
-                         one_line(finding.text));
-    table += terminal.wrap(fmt::format("      {}\n", one_line(finding.message)));
+    table +=
+        fmt::format("{:>4}  {}\n      {} {}\n      {}\n", i + 1, title, format_case_id(finding.id),
+                    one_line(finding.text), one_line(finding.message));
     const std::string inputs = finding.element ? finding.element->inputs_line() : std::string();
-    if (!inputs.empty()) table += terminal.wrap(fmt::format("      with {}\n", inputs));
-    if (!finding.shrunk.empty())
+    if (!inputs.empty()) table += fmt::format("      with {}\n", inputs);
+    if (!finding.shrunk.empty()) {
       table += fmt::format("      shrunk to {}\n", one_line(finding.shrunk));
+    }
   }
-  return table;
+  return terminal.wrap(table);
 }
 
 nlohmann::json finding_json(const Finding& finding) {

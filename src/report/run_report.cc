@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::size_t kShownReasons = 5;  // of skipped cases
 
+constexpr std::size_t kWidestApi = 56;
 constexpr int kJsonVersion = 1;
 
 double seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
@@ -264,6 +265,11 @@ std::string api_table(const RunReport& report, bool passing, const Terminal& ter
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
     return failures(a.second.outcomes) > failures(b.second.outcomes);
   });
+  const auto shown = [&](const auto& row) { return passing || failures(row.second.outcomes) > 0; };
+  std::size_t width = 8;
+  for (const auto& row : rows) {
+    if (shown(row)) width = std::clamp(one_line(row.first).size(), width, kWidestApi);
+  }
   std::string table;
   std::uint64_t hidden = 0;
   for (const auto& [api, of_api] : rows) {
@@ -280,19 +286,19 @@ std::string api_table(const RunReport& report, bool passing, const Terminal& ter
             terminal.paint(paint_of(outcome), fmt::format("{} {}", count, outcome.name)));
       }
     }
-    table += fmt::format("{:<56} {:>8} {:>9.2f}  {}\n", one_line(api), total(counts),
+    table += fmt::format("{:<{}} {:>8} {:>9.2f}  {}\n", one_line(api), width, total(counts),
                          seconds(of_api.nanoseconds), outcomes);
   }
   if (!table.empty()) {
-    table = terminal.paint(Paint::bold,
-                           fmt::format("{:<56} {:>8} {:>9}  outcomes", "API", "cases", "seconds")) +
+    table = terminal.paint(Paint::bold, fmt::format("{:<{}} {:>8} {:>9}  outcomes", "API", width,
+                                                    "cases", "seconds")) +
             "\n" + table;
   }
   if (hidden > 0) {
     table += fmt::format("{} without a failure (--passing lists {})\n", count_of(hidden, "API"),
                          hidden == 1 ? "it" : "them");
   }
-  return table;
+  return terminal.wrap(table);
 }
 
 nlohmann::json json_report(const RunReport& report) {

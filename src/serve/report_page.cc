@@ -128,6 +128,14 @@ Status write_report_page(RunReader& run, const ReportPage& page) {
     data["against"] = comparison_json(*page.against);
     data["against"]["rows"] = page.against->speed.rows();
   }
+  if (page.verdict) {
+    const bool passes = page.verdict->kind == RunVerdict::Kind::passes;
+    const bool fails = page.verdict->kind == RunVerdict::Kind::fails;
+    data["verdict"] = {{"word", passes  ? "passes"
+                                : fails ? "fails"
+                                        : "not judged"},
+                       {"reason", page.verdict->reason}};
+  }
   ASSAY_TRY(const std::string name, run.run_name());
   ASSAY_TRY(const std::vector<RunTotals> others, run.other_runs());
   put_history(others, grown.totals(name), data);

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
 #include "report/compare.h"
+#include "report/run_verdict.h"
 #include "store/store.h"
 
 namespace assay {
@@ -17,6 +19,7 @@ struct ReportPage {
   std::filesystem::path folder = {};       // of the run; empty: the run is in a database
   const RunComparison* against = nullptr;  // with a past run or baseline
   std::uint64_t most = kFailuresOfPage;    // listed cases of each failed outcome
+  std::optional<RunVerdict> verdict = {};  // by the gate's flags; none: the page's own rule
 };
 
 // Writes the page of `assay serve` as one self-contained file, with scripts and logs of its

@@ -17,6 +17,8 @@ inline constexpr std::uint64_t kMostElements = 1 << 17;
 inline constexpr std::string_view kSparesVariable = "ASSAY_SPARES";
 inline constexpr std::string_view kSparesAfterFaultVariable = "ASSAY_SPARES_AFTER_A_FAULT";
 inline constexpr std::string_view kOwnMpsVariable = "ASSAY_OWN_MPS";
+// Executions with a setting that a server's lanes use: "compile=inductor+threads=4".
+inline constexpr std::string_view kExecutionsVariable = "ASSAY_EXECUTIONS";
 
 // The phase in the record of a lane in which compute-sanitizer found a fault.
 inline constexpr std::string_view kSanitizerPhase = "sanitizer";

@@ -61,7 +61,7 @@ api cases.txt --reference-lane=tocrh                | did you mean 'torch'?
 api cases.txt --reference-lane=torch:egaer          | did you mean 'eager'?
 api cases.txt --settings=none.toml                  | none.toml
 api cases.txt --settings=framwork.toml              | framwork
-api cases.txt --settings=verson.toml                | version = 1 is wanted
+api cases.txt --settings=verson.toml                | version = 1 is wanted, not verson
 api cases.txt --settings=newer.toml                 | newer.toml
 api cases.txt --settings=caffe.toml                 | no framework is called caffe
 api cases.txt --settings=environment.toml           | environment takes NAME=VALUE, not NAME
@@ -167,3 +167,9 @@ def test_a_wrong_command_line_is_a_usage_error(folder, words, says):
 
 def test_there_are_a_hundred_of_them():
     assert len(LINES) >= 100
+
+
+def test_a_case_may_be_copied_from_several_lines(folder):
+    config = '--api_config=paddle.abs(Tensor([2],\n      "fp32"))'
+    done = subprocess.run([ASSAY, "api", config], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "did you mean 'float32'?" in done.stderr

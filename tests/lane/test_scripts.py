@@ -113,6 +113,19 @@ def test_a_script_compares_the_element_that_shows_the_fault():
     )
 
 
+def test_a_layer_is_compared_with_itself_in_float64():
+    made = 'torch.nn.MultiheadAttention(8, 2)(Tensor([2], "float32"), Tensor([2], "float32"))'
+    tensors = [["0.5", "1.0"]] * 2
+    answer = issue(facts(case=made, tensors=tensors, fault__gradient=True, shown__place=3))
+    assert answer["why"] == ""
+    ast.parse(answer["script"])
+    assert "layer = torch.nn.MultiheadAttention(8, 2)\n" in answer["script"]
+    assert "    result = layer(x0, x1)\n" in answer["script"]
+    assert "[x0, x1, *parameters]" in answer["script"]
+    assert "    return gradients[3].flatten()[1].item()\n" in answer["script"]
+    assert "expected = call(copy.deepcopy(layer).double(), wide(x0), wide(x1))\n" in answer["script"]
+
+
 def test_a_case_with_its_inputs_in_files_compares_the_same():
     script = repro(facts(comment=["case 1"], seed=7, backward=True))
     ast.parse(script)
@@ -124,7 +137,7 @@ def test_a_case_with_its_inputs_in_files_compares_the_same():
 
 def test_what_has_no_script_says_why():
     assert issue(facts(shown__element=False))["why"] == "one element does not show it"
-    layer = facts(case='torch.nn.Linear(2, 2)(Tensor([1, 2], "float32"))')
+    layer = facts(case='torch.optim.SGD()(Tensor([1, 2], "float32"), Tensor([1, 2], "float32"))')
     assert "There is no short script: the case is a layer" in issue(layer)["text"]
     assert issue(facts(unknown="the case's tensors have more than 256 elements"))["script"] == ""
 

@@ -394,6 +394,8 @@ def test_executions_agree_with_eager_mode(api, lane):
     [
         ("torch:nosuch:0", "has no device nosuch"),
         ("torch:cpu+nosuch", "no execution is called nosuch"),
+        ("torch:compile=inductr", "no compiler called inductr"),
+        ("torch:threads=0", "threads=N takes a number from 1"),
         ("trch:compile", "did you mean"),
     ],
 )

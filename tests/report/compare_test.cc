@@ -147,6 +147,7 @@ TEST(Compare, ReportsNewLostAndFixedFaults) {
   const std::string table = comparison_table(comparison);
   EXPECT_THAT(table, HasSubstr(": 3 new, 0 grown, 1 known, 2 fixed faults; coverage lost: 2\n"));
   EXPECT_THAT(table, HasSubstr("paddle.broke(1)"));
+  EXPECT_THAT(comparison_table(comparison, {}, /*faults=*/false), Not(HasSubstr("paddle.broke")));
 }
 
 TEST(Compare, ARunAgainstItselfIsNoWorse) {

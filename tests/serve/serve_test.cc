@@ -162,7 +162,8 @@ TEST(AReportPage, HasItsDataInside) {
   StoredRun::must(run.store().add_invalid({"a.txt:7", "paddle.(\xff<\xc3", "expected a name"}));
   StoredRun::must(run.store().set_property("seed", "5"));
   const auto file = run.folder() / "report.html";
-  ASSERT_TRUE(write_report_page(run.store(), {.file = file}));
+  const RunVerdict verdict{RunVerdict::Kind::not_judged, "why"};
+  ASSERT_TRUE(write_report_page(run.store(), {.file = file, .verdict = verdict}));
   const std::string text = StoredRun::must(read_file(file));
   EXPECT_THAT(text, Not(HasSubstr("<b>\\x01")));
   EXPECT_THAT(text, Not(HasSubstr("src=\"")));  // nothing beside it is needed
@@ -171,6 +172,7 @@ TEST(AReportPage, HasItsDataInside) {
   const nlohmann::json& data = page["data"];
   EXPECT_EQ(data["outcomes"], (nlohmann::json{{"pass", 2}, {"mismatch", 1}, {"invalid", 1}}));
   EXPECT_EQ(data["planned"], 4);
+  EXPECT_EQ(data["verdict"], (nlohmann::json{{"word", "not judged"}, {"reason", "why"}}));
   EXPECT_EQ(data["unfinished"], 1);
   EXPECT_EQ(data["properties"]["seed"], "5");
   EXPECT_EQ(data["findings"][0]["text"], nasty);

@@ -123,6 +123,7 @@ std::string expected() {
   text += fmt::format("SPARES = \"{}\"\n", wire::kSparesVariable);
   text += fmt::format("SPARES_AFTER_A_FAULT = \"{}\"\n", wire::kSparesAfterFaultVariable);
   text += fmt::format("OWN_MPS = \"{}\"\n", wire::kOwnMpsVariable);
+  text += fmt::format("EXECUTIONS = \"{}\"\n", wire::kExecutionsVariable);
   text += fmt::format("SANITIZER = \"{}\"\n", wire::kSanitizerPhase);
   text += fmt::format("\nFAULT_EXIT = {}  # src/device/device.h\n", kDeviceFaultExit);
   text += fmt::format("UPSTREAM = {:.1f}  # src/fill/fill.h\n", kUpstreamReach);

@@ -14,6 +14,8 @@ class Way(Plain):
 
     def __init__(self, framework: Framework, setting: str = "") -> None:
         super().__init__(framework, setting)
+        if setting and hasattr(framework, "check_compiler"):
+            framework.check_compiler(setting)
         self.in_place = False  # Paddle's graphs return the result of an in-place call
         self.functional = framework.name == "torch"  # torch_graphs.compiled
 

@@ -336,6 +336,10 @@ class TorchFramework(Framework):
         """torch.autocast on the lane's device."""
         return self.torch.autocast(self._device.split(":")[0])
 
+    def check_compiler(self, setting: str) -> None:
+        """Raises Stop if torch.compile has no such back end (torch_graphs)."""
+        torch_graphs.check_compiler(setting)
+
     def compiled(
         self, function: Callable[..., Any], api: str, setting: str = "inductor"
     ) -> Callable[..., Any]:

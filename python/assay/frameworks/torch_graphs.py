@@ -8,15 +8,23 @@ from assay.wire import SKIPPED, Stop, refuse
 
 MOST_GRAPHS = 1 << 14  # of one API
 DYNAMIC = "dynamic"
+# Back ends of every build, which are known without the second that torch._dynamo's import takes.
+BACKENDS = (DYNAMIC, "eager", "aot_eager", "inductor", "cudagraphs")
+
+
+def check_compiler(setting: str) -> None:
+    """Raises Stop if the build has no back end of this name."""
+    if setting in BACKENDS:
+        return
+    known = {*BACKENDS, *importlib.import_module("torch._dynamo").list_backends()}
+    if setting not in known:
+        refuse(f"this build has no compiler called {setting}; there are: {', '.join(sorted(known))}")
 
 
 def compiled(torch: Any, function: Callable[..., Any], api: str, setting: str) -> Callable[..., Any]:
     """The whole call as one graph by the back end `setting`; "dynamic" is Inductor with any shape. Raises
-    Stop if the build has no such back end, and at a call that torch.compile does not capture."""
+    Stop at a call that torch.compile does not capture."""
     dynamo = importlib.import_module("torch._dynamo")
-    known = (DYNAMIC, "eager", "aot_eager", *dynamo.list_backends())
-    if setting not in known:
-        refuse(f"this build has no compiler called {setting}; there are: {', '.join(known)}")
     dynamo.reset()  # the graphs of the API before
     dynamo.config.recompile_limit = MOST_GRAPHS
     dynamo.config.accumulated_recompile_limit = MOST_GRAPHS

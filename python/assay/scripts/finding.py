@@ -13,6 +13,7 @@ from assay.spec import INTEGER, TensorSpec, layout_of
 from assay.wire import DIFFERENTIABLE, Fields
 
 MOST_LINES = 30
+OPTIMIZERS = ("paddle.optimizer.", "torch.optim.")
 PATH = re.compile(r"(\[\d+\]|\.[^\W\d]\w*)*")  # of a part of a result
 
 PROCESS = """\
@@ -37,6 +38,29 @@ sys.exit(bool(changed))"""
 COMPARED = """\
 got = {got}
 expected = {expected}
+print("got     ", got)
+print("expected", expected)
+sys.exit({wrong})"""
+
+
+# Its parameters are not those of the run, so the same layer in float64 says what is right.
+LAYER = """\
+{seed}(0)
+layer = {layer}
+
+
+def call(layer, {names}):
+    parameters = [each for _, each in sorted(layer.named_parameters())]
+{body}
+    return {got}.item()
+
+
+def wide(x):
+    return {wide} if x.is_floating_point() else x
+
+
+got = call(layer, {names})
+expected = call({wide_layer}, {wide_names})
 print("got     ", got)
 print("expected", expected)
 sys.exit({wrong})"""
@@ -78,6 +102,8 @@ class FindingScript:
         self._check()
         setup = [*self.words.on_device(self.lane.device), *self._inputs()]
         call = self._traced(setup) if self.foreign else TracedCall(self.case.lines(), ["result"])
+        if self.case.constructs and self.shown and self.fault.compares == "value":
+            return self._layer(setup)
         body = [*call.lines, *(self._gradients(call.outputs) if self.differentiates else [])]
         return self._whole(setup, body)
 
@@ -92,7 +118,7 @@ class FindingScript:
             raise NoScript(self.facts.unknown)
         if self.case.api.startswith("paddle.sparse.") and self.case.tensors:
             raise NoScript("the case has sparse tensors, which assay makes of dense ones")
-        if self.case.constructs:
+        if self.case.constructs and (self.foreign or self.case.api.startswith(OPTIMIZERS)):
             raise NoScript("the case is a layer, whose parameters assay fills")
         if any(spec.strides for spec in self.case.tensors):
             raise NoScript("the case has tensors with strides")
@@ -140,6 +166,8 @@ class FindingScript:
         if known:
             outputs = [self._part("result", output.path) for output in known]
             upstream = [self.words.made(output.dtype, output.shape, output.numbers) for output in known]
+            if self.case.constructs:  # called in float64, too
+                upstream = [f"{x}.to({output}.dtype)" for x, output in zip(upstream, outputs, strict=True)]
         leaves = ", ".join(self.leaves)
         lines = [f"outputs, upstream = [{', '.join(outputs)}], [{', '.join(upstream)}]"]
         gradients = f"gradients = {self.words.gradients}(outputs, [{leaves}], upstream, allow_unused=True)"
@@ -153,6 +181,33 @@ class FindingScript:
             f"if any({some} for output in outputs):",
             f"    {gradients}",
         ]
+
+    def _layer(self, setup: list[str]) -> list[str]:
+        """All lines behind the imports, for an element of what a layer computes."""
+        layer, *body = self.case.lines_of_layer()
+        self.leaves.append("*parameters")
+        body += self._gradients(["result"]) if self.differentiates else []
+        names = [f"x{spec.index}" for spec in self.case.tensors]
+        flat, apart = f"{self._compared_part()}.flatten()", self.shown.apart
+        try:
+            right = abs(float(self.shown.right))
+        except ValueError:
+            raise NoScript("its result has no real numbers") from None
+        allowed = f"{apart / 2 / right:.3g} * abs(expected)" if right else f"{apart / 2:.3g}"
+        text = LAYER.format(
+            seed=self.words.seed,
+            layer=layer,
+            names=", ".join(names),
+            body=_indented(body),
+            got=self._element(flat),
+            wide=self.words.wide,
+            wide_layer=self.words.wide_layer,
+            wide_names=", ".join(f"wide({name})" for name in names),
+            wrong=f"not abs(got - expected) <= {allowed}"
+            if apart and isfinite(apart) and isfinite(right)
+            else "math.isfinite(got) != math.isfinite(expected)",
+        )
+        return [*setup, text]
 
     def _part(self, whole: str, path: str) -> str:
         if not PATH.fullmatch(path):
@@ -178,9 +233,7 @@ class FindingScript:
     def _compared(self) -> str:
         """Compares what shows the fault with what is right."""
         shown, right = self.shown, self.shown.right_side
-        part = f"gradients[{shown.place}]" if self.fault.gradient else self._part("result", self.fault.leaf)
-        if self.fault.gradient and shown.place >= len(self.leaves):
-            raise NoScript("it differentiates by what is no argument")
+        part = self._compared_part()
         differs = "got != expected"
         match self.fault.compares:
             case "structure":
@@ -199,13 +252,25 @@ class FindingScript:
                 return COMPARED.format(got=f"str({part}.dtype)", expected=expected, wrong=differs)
         return self._compared_element(f"{part}.flatten()")
 
+    def _compared_part(self) -> str:
+        """The part of the results that shows the fault."""
+        if not self.fault.gradient:
+            return self._part("result", self.fault.leaf)
+        if self.shown.place >= len(self.leaves) and not self.case.constructs:
+            raise NoScript("it differentiates by what is no argument")
+        return f"gradients[{self.shown.place}]"
+
+    def _element(self, flat: str) -> str:
+        """The element of a flat tensor that shows the fault."""
+        if not self.shown.element:
+            raise NoScript("one element does not show it")
+        if self.shown.equality == "sorted":
+            flat = f"{self.words.module}.sort({flat})" + "[0]" * (self.words.module == "torch")
+        return f"{flat}[{self.shown.index}]"
+
     def _compared_element(self, flat: str) -> str:
         shown = self.shown
-        if not shown.element:
-            raise NoScript("one element does not show it")
-        if shown.equality == "sorted":
-            flat = f"{self.words.module}.sort({flat})" + "[0]" * (self.words.module == "torch")
-        got = f"{flat}[{shown.index}].item()"
+        got = f"{self._element(flat)}.item()"
         if shown.equality == "sign":
             got = f"abs({got})"
         wrong = "got != expected"
@@ -219,7 +284,7 @@ class FindingScript:
 
 def imports(text: str) -> str:
     """The imports from the standard library that the text of a script needs."""
-    modules = [name for name in ("multiprocessing", "pathlib", "sys") if f"{name}." in text]
+    modules = [name for name in ("copy", "math", "multiprocessing", "pathlib", "sys") if f"{name}." in text]
     lines = [f"import {name}\n" for name in modules]
     return "".join(lines) + "from math import inf, nan\n" * ("inf" in text or "nan" in text)
 

@@ -28,6 +28,8 @@ class Language:
     dtype: str  # as an argument
     cast: str  # behind a tensor
     read: str  # a tensor of the bytes `data`
+    wide: str  # the tensor `x` in float64
+    wide_layer: str  # a copy of `layer` in float64
 
     def made(self, dtype: str, shape: Iterable[int], numbers: list[str]) -> str:
         """A tensor of these literals, in row-major order."""
@@ -54,11 +56,14 @@ LANGUAGES = {
             "paddle", "PaddlePaddle", "paddle.grad", ".stop_gradient = False", "paddle.assign",
             "paddle.seed", "not {}.stop_gradient", "paddle.to_tensor", '"{}"', '.astype("{}")',
             "paddle.to_tensor(memoryview(data))",
+            'paddle.to_tensor(x, "float64", stop_gradient=x.stop_gradient)',
+            'copy.deepcopy(layer).to(dtype="float64")',
         ),
         Language(
             "torch", "PyTorch", "torch.autograd.grad", ".requires_grad_()", "torch.clone",
             "torch.manual_seed", "{}.requires_grad", "torch.tensor", "dtype=torch.{}", ".to(torch.{})",
             "torch.frombuffer(data, dtype=torch.uint8)",
+            "x.detach().double().requires_grad_(x.requires_grad)", "copy.deepcopy(layer).double()",
         ),
     )
 }  # fmt: skip
@@ -108,7 +113,7 @@ class Case:
         self.tensors = [specs[index] for index in sorted(specs)]
         self.changed = [value.index for value in arguments if isinstance(value, TensorSpec)][:1]
 
-    def call(self, function: str = "", module: str = "") -> str:
+    def call(self, function: str = "", module: str = "", calls: list[Any] | None = None) -> str:
         """The call, or that of another function in the framework with this module."""
         module = module or self.module
 
@@ -122,11 +127,16 @@ class Case:
                 return f"{name}={module}.{value}"
             return f"{name}={literal(value, named)}"
 
-        for args, kwargs in self.calls:
+        for args, kwargs in self.calls if calls is None else calls:
             given = [str(literal(value, named)) for value in args]
             given += [argument(name, value) for name, value in kwargs.items()]
             function = f"{function or self.api}({', '.join(given)})"
         return function
+
+    def lines_of_layer(self) -> list[str]:
+        """The layer's construction, and the call of `layer`."""
+        made, calls = self.call(calls=self.calls[:1]), self.calls[1:]
+        return [made, f"result = {self.call('layer', calls=calls)}"]
 
     def lines(self) -> list[str]:
         """The call and its result, which is the first tensor if the call works in place."""

@@ -56,8 +56,10 @@ function verdict() {
   const slow = (against?.rows || []).filter(r => r.speed === 'slow').length;
   const bad = against ? against.new.length + against.grown.length + slow : of.failed;
   const open = run.unfinished || against?.lost.length || !of.judged || run.outcomes.self_only;
-  words.push(bad ? mark('fail', t('fails')) : !open ? mark('pass', t('passes')) : mark('none',
+  const plain = bad ? 'fails' : !open ? 'passes' : 'not judged', word = run.verdict?.word || plain;
+  words.push(word === 'fails' ? mark('fail', t('fails')) : word === 'passes' ? mark('pass', t('passes')) : mark('none',
     run.unfinished || of.judged ? t('not judged') : of.all ? t('Nothing was judged') : t('No case has run')));
+  if (word !== plain) words.push(el('span', { class: 'soft' }, run.verdict.reason));  // --strict, --fail-on, --allow
   if (run.unfinished) words.push(mark('accent', t('{}% finished', Math.floor(100 * (1
     - run.unfinished / run.planned)))));
   if (against) {
