@@ -23,7 +23,7 @@ configure: $(INSTALLED)
 	@$(CMAKE) --preset release -DCMAKE_UNITY_BUILD=$(UNITY) >build/configure.log 2>&1 || \
 	  { cat build/configure.log; exit 1; }
 
-build: configure ## build everything
+build: configure ## build everything but the benchmarks
 	@$(if $(INSTALLED),tools/setup --environments dev)
 	@$(CMAKE) --build --preset release -j $(JOBS) --target $(TARGETS)
 
@@ -54,6 +54,7 @@ analyze: setup ## clang-tidy with clang's path-sensitive analyzer as well (slow)
 format: ## format all sources
 	@git ls-files '*.h' '*.cc' '*.cu' | xargs clang-format-16 -i
 
+bench: TARGETS = all bench/all
 bench: build ## the figures of docs/benchmarks.md
 	@tools/bench
 

@@ -48,12 +48,6 @@ int main(int argc, char** argv) {
     benchmark::RegisterBenchmark(("avx2/" + std::string(entry.name)).c_str(), defaults,
                                  assay::avx2_fill_kernels(), entry.dtype);
   }
-  if (assay::has_avx512()) {
-    for (const assay::DTypeInfo& entry : assay::kDTypes) {
-      benchmark::RegisterBenchmark(("avx512/" + std::string(entry.name)).c_str(), defaults,
-                                   assay::avx512_fill_kernels(), entry.dtype);
-    }
-  }
   for (const DType dtype : {DType::float32, DType::bfloat16}) {
     benchmark::RegisterBenchmark(("portable/" + std::string(assay::name(dtype))).c_str(), defaults,
                                  assay::portable_fill_kernels(), dtype);

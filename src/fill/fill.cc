@@ -260,14 +260,8 @@ const FillKernels& portable_fill_kernels() {
 
 bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 
-bool has_avx512() {
-  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
-}
-
 const FillKernels& best_fill_kernels() {
-  static const FillKernels& best = has_avx512() ? avx512_fill_kernels()
-                                   : has_avx2() ? avx2_fill_kernels()
-                                                : portable_fill_kernels();
+  static const FillKernels& best = has_avx2() ? avx2_fill_kernels() : portable_fill_kernels();
   return best;
 }
 

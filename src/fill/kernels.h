@@ -1,6 +1,6 @@
 #pragma once
 
-// The inner loops of fill() in plain C++, AVX2 and AVX-512. All give the same bits.
+// The inner loops of fill() in plain C++ and AVX2. Both give the same bits.
 
 #include <cstddef>
 #include <cstdint>
@@ -37,10 +37,8 @@ struct FillKernels {
 
 const FillKernels& portable_fill_kernels();
 const FillKernels& avx2_fill_kernels();
-const FillKernels& avx512_fill_kernels();
 // True if this machine supports the kernels.
 bool has_avx2();
-bool has_avx512();
 // The fastest kernels that this machine supports.
 const FillKernels& best_fill_kernels();
 

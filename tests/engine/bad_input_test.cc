@@ -21,8 +21,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::string kEcho = R"(paddle.fake.echo(Tensor([3], "float32")))";
-
 struct BadCase {
   const char* name;
   std::vector<std::string> arguments;

@@ -142,6 +142,12 @@ bool all_gone(const std::string& word) {
   return false;
 }
 
+std::string tensor(int size) { return fmt::format("Tensor([{}], \"float32\")", size); }
+
+std::string fake(const std::string& name, int size) {
+  return fmt::format("paddle.fake.{}({})", name, tensor(size));
+}
+
 std::size_t times(std::string_view text, std::string_view part) {
   std::size_t found = 0;
   for (std::size_t at = 0; (at = text.find(part, at)) != std::string_view::npos; ++at) ++found;

@@ -56,6 +56,11 @@ class Cli {
   std::filesystem::path folder_;
 };
 
+// Texts of cases for the fake frameworks.
+std::string tensor(int size);
+std::string fake(const std::string& name, int size = 3);
+inline const std::string kEcho = R"(paddle.fake.echo(Tensor([3], "float32")))";
+
 // Processes whose command line or environment names `word`, this one left out.
 std::vector<pid_t> processes_of(const std::string& word);
 // Waits until there are none; false after ten seconds.

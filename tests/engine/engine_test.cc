@@ -27,11 +27,6 @@ using ::testing::Pair;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
-std::string tensor(int size) { return "Tensor([" + std::to_string(size) + "], \"float32\")"; }
-std::string fake(const std::string& name, int size = 3) {
-  return "paddle.fake." + name + "(" + tensor(size) + ")";
-}
-
 TEST(Engine, GivesEveryCaseItsOutcome) {
   Cli cli;
   const std::string cases = cli.write_cases({

@@ -13,10 +13,6 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string fake(const std::string& name, int size = 3) {
-  return "paddle.fake." + name + "(Tensor([" + std::to_string(size) + "], \"float32\"))";
-}
-
 TEST(Gate, WordsThatAreNoneAndPastsThatAreNotThereAreUsageErrors) {
   Cli cli;
   const std::string cases = cli.write_cases({fake("echo")});

@@ -28,10 +28,6 @@ using ::testing::Pair;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
-std::string fake(const std::string& name, int size = 3) {
-  return "paddle.fake." + name + "(Tensor([" + std::to_string(size) + "], \"float32\"))";
-}
-
 class Gpu : public ::testing::Test {
  protected:
   void SetUp() override {

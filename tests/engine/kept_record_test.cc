@@ -21,8 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kEcho = R"(--api_config=paddle.fake.echo(Tensor([3], "float32")))";
-
 class KeptRecord : public ::testing::Test {
  protected:
   KeptRecord() {
@@ -45,7 +43,7 @@ class KeptRecord : public ::testing::Test {
   CliResult run(int keep) const {
     std::error_code ignored;
     fs::remove_all(cli_.run(), ignored);
-    return cli_.call_api({kEcho, fmt::format("--keep_frameworks={}", keep)});
+    return cli_.call_api({"--api_config=" + kEcho, fmt::format("--keep_frameworks={}", keep)});
   }
   std::vector<pid_t> servers() const {
     std::vector<pid_t> found;

@@ -24,10 +24,6 @@ using ::testing::HasSubstr;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-std::string fake(const std::string& name) {
-  return "paddle.fake." + name + "(Tensor([3], \"float32\"))";
-}
-
 std::vector<std::string> lines_of(const std::filesystem::path& file) {
   std::istringstream text(read_file(file).value_or(""));
   std::vector<std::string> lines;

@@ -18,8 +18,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const std::string kEcho = R"(--api_config=paddle.fake.echo(Tensor([3], "float32")))";
-
 // Modules that the interpreter, assay and frameworks import.
 constexpr std::array kModules = {
     "random",    "json",   "torch",  "paddle",  "numpy",       "socket",       "selectors",
@@ -44,13 +42,13 @@ class WorkingFolder : public ::testing::Test {
 };
 
 TEST_F(WorkingFolder, IsNoSourceOfModulesForServersAndLanes) {
-  const CliResult result = cli_.call_api({kEcho});
+  const CliResult result = cli_.call_api({"--api_config=" + kEcho});
   EXPECT_EQ(result.status.code, 0) << result.output;
   EXPECT_EQ(said(), "");
 }
 
 TEST_F(WorkingFolder, IsNoSourceOfModulesForKeptServers) {
-  const CliResult result = cli_.call_api({kEcho, "--keep_frameworks=1"});
+  const CliResult result = cli_.call_api({"--api_config=" + kEcho, "--keep_frameworks=1"});
   EXPECT_EQ(result.status.code, 0) << result.output;
   EXPECT_EQ(said(), "");
   EXPECT_TRUE(all_gone(cli_.folder().string()));
@@ -77,27 +75,27 @@ TEST_F(WorkingFolder, IsNoSourceOfModulesThroughAnEmptyEntry) {
   }
   ASSERT_NE(with_empty, settings);
   ASSERT_TRUE(write_file(cli_.folder() / "assay.toml", with_empty));
-  EXPECT_EQ(cli_.call_api({kEcho}).status.code, 0);
+  EXPECT_EQ(cli_.call_api({"--api_config=" + kEcho}).status.code, 0);
   EXPECT_EQ(said(), "");
 }
 
 TEST_F(WorkingFolder, SettingsThatEveryUserCanWriteAreRefused) {
   ::chmod((cli_.folder() / "assay.toml").c_str(), 0666);
-  const CliResult refused = cli_.call_api({kEcho});
+  const CliResult refused = cli_.call_api({"--api_config=" + kEcho});
   EXPECT_EQ(refused.status.code, 2) << refused.output;
   EXPECT_THAT(refused.output, HasSubstr("can be written by every user"));
   EXPECT_THAT(refused.output, HasSubstr("--settings=assay.toml"));
   EXPECT_THAT(refused.output, HasSubstr("ASSAY_SAFE_FOLDER=" + cli_.folder().string()));
-  EXPECT_EQ(cli_.call_api({kEcho, "--settings=assay.toml"}).status.code, 0);
+  EXPECT_EQ(cli_.call_api({"--api_config=" + kEcho, "--settings=assay.toml"}).status.code, 0);
 }
 
 TEST_F(WorkingFolder, SettingsInAFolderThatEveryUserCanWriteAreRefused) {
   ::chmod(cli_.folder().c_str(), 0777);
-  const CliResult refused = cli_.call_api({kEcho});
+  const CliResult refused = cli_.call_api({"--api_config=" + kEcho});
   EXPECT_EQ(refused.status.code, 2) << refused.output;
   EXPECT_THAT(refused.output, HasSubstr("its folder can be written by every user"));
   ::setenv("ASSAY_SAFE_FOLDER", cli_.folder().c_str(), 1);
-  EXPECT_EQ(cli_.call_api({kEcho}).status.code, 0);
+  EXPECT_EQ(cli_.call_api({"--api_config=" + kEcho}).status.code, 0);
   ::unsetenv("ASSAY_SAFE_FOLDER");
 }
 
@@ -105,7 +103,7 @@ TEST_F(WorkingFolder, SettingsOfAnotherUserAreRefused) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
   constexpr uid_t kNobody = 65534;
   ASSERT_EQ(::chown((cli_.folder() / "assay.toml").c_str(), kNobody, kNobody), 0);
-  const CliResult refused = cli_.call_api({kEcho});
+  const CliResult refused = cli_.call_api({"--api_config=" + kEcho});
   EXPECT_EQ(refused.status.code, 2) << refused.output;
   EXPECT_THAT(refused.output, HasSubstr("belongs to user"));
   EXPECT_THAT(cli_.call({"doctor"}).output, HasSubstr("belongs to user"));

@@ -113,11 +113,6 @@ TEST(Fill, Avx2AndPortableLoopsGiveTheSameBits) {
   expect_as_portable(avx2_fill_kernels());
 }
 
-TEST(Fill, Avx512AndPortableLoopsGiveTheSameBits) {
-  if (!has_avx512()) GTEST_SKIP() << "this machine has no AVX-512";
-  expect_as_portable(avx512_fill_kernels());
-}
-
 // Computes the layout of the stream from Philox itself. A change of it changes every input of every
 // stored run, and must increase kFillVersion.
 TEST(Fill, TakesItsValuesFromTheWordsInOrder) {
