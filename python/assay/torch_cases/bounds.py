@@ -165,7 +165,7 @@ known(
 
 
 def _times(value: float = 1) -> str:
-    return "a factor times a tensor may overflow before the result is small again" if abs(value) > 1 else ""
+    return "" if abs(value) in (0, 1) else "a factor times a tensor may overflow or underflow in between"
 
 
 def _quotient(x: Any, rounding_mode: Any = None) -> str:

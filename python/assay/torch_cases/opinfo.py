@@ -7,8 +7,6 @@ case-language.md). Samples that no case can express are counted on standard erro
 
 import argparse
 import itertools
-import json
-import math
 import re
 import sys
 import warnings
@@ -16,18 +14,13 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from assay.shared import DTYPES as KNOWN_DTYPES
-from assay.torch_cases.names import OPERATORS, function_of
+from assay.torch_cases.names import function_of
+from assay.torch_cases.texts import Inexpressible, argument_texts, name_of, value_text
 from assay.wire import Stop
 
 DTYPES = "float32,float64,bfloat16,float16,complex64,int64"
 MOST_ELEMENTS = 1 << 18  # of a tensor
-MOST_DIMENSIONS = 64  # src/case/case_atoms.cc
 MOST_WITH_OUT = 2  # samples of each dtype that are written with out=, too
-
-
-class Inexpressible(Exception):
-    """Why no case can be written for a sample."""
 
 
 def texts(torch: Any, dtypes: list[Any], wanted: re.Pattern[str], left_out: Counter[str]) -> Iterator[str]:
@@ -71,8 +64,10 @@ def texts_of_modules(
                 numbers: dict[int, int] = {}
                 made, call = sample.constructor_input, sample.forward_input
                 parts = [
-                    _arguments(torch, made.args, _of_dtype(torch, info.module_cls, made, dtype), numbers),
-                    _arguments(torch, call.args, call.kwargs, numbers),
+                    argument_texts(
+                        torch, made.args, _of_dtype(torch, info.module_cls, made, dtype), numbers, _check
+                    ),
+                    argument_texts(torch, call.args, call.kwargs, numbers, _check),
                 ]
                 text = f"{name}({', '.join(parts[0])})({', '.join(parts[1])})"
             except (AttributeError, Stop):
@@ -157,7 +152,7 @@ def _cases(torch: Any, function: Any, sample: Any, with_out: bool, rejected: boo
         raise text
     yield text
     if with_out and isinstance(results[-1], torch.Tensor) and "out=" not in text:
-        yield f"{text[:-1]}, out={_tensor(torch, results[-1].contiguous(), {})})"
+        yield f"{text[:-1]}, out={value_text(torch, results[-1].contiguous(), {}, _check)})"
 
 
 def _is_call(torch: Any, called: Any) -> bool:
@@ -167,72 +162,15 @@ def _is_call(torch: Any, called: Any) -> bool:
 
 
 def _text(torch: Any, called: Any, args: Any, kwargs: Any) -> str:
-    name = torch.overrides.resolve_name(called) or ""
-    name = re.sub(r"^torch\.(functional|_C\._\w+)\.", "torch.", name)
-    name = re.sub(r"^aten\.", f"{OPERATORS}.aten.", name)
-    try:
-        function_of(torch, name)
-    except (AttributeError, Stop) as error:
-        raise Inexpressible(f"{name or called} is no function that a case may call") from error
-    return f"{name}({', '.join(_arguments(torch, args, kwargs, {}))})"
+    name = name_of(torch, called)
+    return f"{name}({', '.join(argument_texts(torch, args, kwargs, {}, _check))})"
 
 
-def _arguments(torch: Any, args: Any, kwargs: Any, seen: dict[int, int]) -> list[str]:
-    """The arguments of a call; `seen` numbers the tensors of the case."""
-    parts = [_value(torch, value, seen) for value in args]
-    kept = {key: value for key, value in kwargs.items() if key not in ("device", "pin_memory")}
-    return parts + [f"{key}={_value(torch, value, seen)}" for key, value in kept.items()]
-
-
-def _value(torch: Any, value: Any, seen: dict[int, int]) -> str:
-    if isinstance(value, torch.Tensor):
-        return _tensor(torch, value, seen)
-    if isinstance(value, torch.Size):
-        return f"list[{', '.join(map(str, value))}]"
-    if isinstance(value, list | tuple):
-        inner = ", ".join(_value(torch, part, seen) for part in value)
-        return f"list[{inner}]" if isinstance(value, list) else f"tuple({inner},)" if value else "tuple()"
-    if isinstance(value, torch.dtype):
-        return f"Dtype({str(value).removeprefix('torch.')})"
-    if isinstance(value, torch.memory_format):
-        return json.dumps(str(value).removeprefix("torch."))
-    if isinstance(value, torch.device):
-        return f"Place({value.type})"
-    if isinstance(value, slice):
-        return f"slice({value.start}, {value.stop}, {value.step})"
-    if value is None or value is Ellipsis or isinstance(value, bool):
-        return str(value)
-    if isinstance(value, int):
-        return str(int(value))
-    if isinstance(value, float):
-        return repr(float(value)) if math.isfinite(value) else f"math.{value}" if value > 0 else str(value)
-    if isinstance(value, complex):
-        return f"complex({value.real!r}, {value.imag!r})"
-    if isinstance(value, str):
-        return json.dumps(value)
-    raise Inexpressible(f"an argument of type {type(value).__name__}")
-
-
-def _tensor(torch: Any, value: Any, seen: dict[int, int]) -> str:
-    if id(value) in seen:
-        return f"Tensor#{seen[id(value)]}"
-    if value.layout != torch.strided or value.is_quantized or value.is_nested:
-        raise Inexpressible("a sparse, quantized or nested tensor")
+def _check(value: Any) -> None:
     if 0 in value.stride() and value.numel() > 1:
         raise Inexpressible("a tensor whose elements overlap")
-    if value.ndim > MOST_DIMENSIONS:
-        raise Inexpressible(f"a tensor of more than {MOST_DIMENSIONS} dimensions")
-    dtype = str(value.dtype).removeprefix("torch.")
-    if dtype not in KNOWN_DTYPES:
-        raise Inexpressible(f"a tensor of {dtype}")
     if value.numel() > MOST_ELEMENTS:
         raise Inexpressible("a large tensor")
-    seen[id(value)] = len(seen) + 1
-    shape = ", ".join(map(str, value.shape))
-    strides = ""
-    if not value.is_contiguous() and value.numel():
-        strides = f", strides=[{', '.join(map(str, value.stride()))}]"
-    return f'Tensor([{shape}], "{dtype}"{strides})'
 
 
 def main(arguments: list[str] | None = None) -> int:

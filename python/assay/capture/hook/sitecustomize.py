@@ -1,0 +1,68 @@
+"""Runs first in every Python process of a program under `assay capture`. Waits for the import of a framework
+and then starts the capture. Python's own sitecustomize, if there is one, runs as always."""
+
+import importlib
+import importlib.abc
+import importlib.util
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+STARTS = {"torch": "assay.capture.torch_calls", "paddle": "assay.capture.paddle_calls"}
+
+
+class _Loader(importlib.abc.Loader):
+    """The framework's loader, and then the capture."""
+
+    def __init__(self, loader, name):
+        self.loader, self.name = loader, name
+
+    def create_module(self, spec):
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        module.__spec__.loader = module.__loader__ = self.loader
+        self.loader.exec_module(module)
+        try:
+            importlib.import_module(STARTS[self.name]).start(module)
+        except Exception as error:
+            print(f"assay capture: {self.name} is not captured: {error!r}", file=sys.stderr)
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds a framework where Python would, once."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in STARTS:
+            return None
+        sys.meta_path.remove(self)
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            sys.meta_path.insert(0, self)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Loader(spec.loader, name)
+        return spec
+
+
+def _next_sitecustomize():
+    """Runs the sitecustomize that this one hides."""
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != HERE]
+    own = sys.modules.pop("sitecustomize", None)
+    try:
+        importlib.import_module("sitecustomize")
+    except ModuleNotFoundError as error:
+        if error.name != "sitecustomize":
+            raise
+        if own is not None:
+            sys.modules["sitecustomize"] = own
+
+
+if os.environ.get("ASSAY_CAPTURE"):
+    package = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+    sys.meta_path.insert(0, _Finder())
+    try:
+        _next_sitecustomize()
+    finally:
+        if package not in sys.path:
+            sys.path.append(package)

@@ -1,0 +1,218 @@
+"""What a process under capture has seen: distinct calls, their places in the program, and counts.
+
+Each process appends to a file of its own, so that it can be killed at any time: a case when it is first
+seen, then a comment with what is known of it. Counts follow from time to time and at the end
+(assay.capture.corpus).
+"""
+
+import atexit
+import json
+import os
+import sys
+import time
+import weakref
+from collections import Counter
+from collections.abc import Callable
+from multiprocessing.util import Finalize, register_after_fork
+from types import CodeType, FrameType
+from typing import Any
+
+from assay.capture import corpus
+
+FLUSH_S = 5.0  # seconds between two writings of counts
+MOST_CASES = 20_000  # of a process, which bounds its memory
+MOST_PLACES = 20  # of a case
+FRAMES = 3  # callers that a place names
+
+
+class Case:
+    """One distinct call. A call that is no case has a reason instead of a number."""
+
+    __slots__ = ("calls", "inside", "number", "places", "reason", "seen_in", "steps", "summaries")
+
+    def __init__(self, number: int, reason: str = "") -> None:
+        self.number = number
+        self.reason = reason
+        self.calls = 0
+        self.steps = 0  # how many steps made it
+        self.seen_in = -1  # the last step that made it
+        self.places: dict[tuple[CodeType, int], list[int]] = {}  # (code, instruction): [number, calls]
+        self.inside: dict[Case, int] = {}  # a composite function: how often one call of it makes this call
+        self.summaries: Any = None
+
+
+class Recorder:
+    """The calls of this process. `options` are those of the command (assay.capture.command)."""
+
+    def __init__(self, options: dict[str, Any], framework: str, library: str) -> None:
+        self.options = options
+        self.framework = framework
+        self.library = os.path.dirname(os.path.abspath(library)) + os.sep
+        self.step = 1  # which the program begins; the construction of a model belongs to the first
+        self.on_step: Callable[[int], None] = lambda step: None
+        self.after_fork: Callable[[], None] = lambda: None
+        self.cases: list[Case] = []
+        self.uncaptured: list[Case] = []
+        self.left_out: Counter[str] = Counter()  # calls that are no cases, by reason
+        self.totals: Counter[str] = Counter()  # of calls, by kind
+        self._own: dict[CodeType, bool] = {}  # whether code is the program's
+        self._module_names: dict[int, tuple[Any, dict[int, str]]] = {}
+        self._forget()
+        atexit.register(self.flush)
+        os.register_at_fork(after_in_child=self._in_child)
+        # Forked processes of multiprocessing end without atexit.
+        register_after_fork(self, lambda own: Finalize(None, own.flush, exitpriority=100))
+
+    def _forget(self) -> None:
+        self.fd = -1
+        self._next_flush = time.monotonic() + FLUSH_S
+        self._written: dict[str, Any] = {}
+
+    def _in_child(self) -> None:
+        """After a fork: this process has a file of its own, with the cases that it makes itself."""
+        self._forget()
+        self.cases.clear()
+        self.uncaptured.clear()
+        self.left_out.clear()
+        self.totals.clear()
+        self.after_fork()
+
+    def chosen(self, step: int) -> bool:
+        """Whether calls of this step are captured."""
+        return self.options["steps"] is None or step in self.options["steps"]
+
+    # -- what is seen --
+
+    def new(self, text: str, known: dict[str, Any], name: str) -> Case:
+        """A case that is seen for the first time. Without a text, and if there are too many, it is only
+        counted."""
+        if not text or len(self.cases) >= MOST_CASES:
+            case = Case(-1, f"{name}: {known.get('reason', f'more than {MOST_CASES} distinct calls')}")
+            self.uncaptured.append(case)
+            return case
+        case = Case(len(self.cases))
+        self.cases.append(case)
+        self._write(f"{text}\n{corpus.CASE} {json.dumps([case.number, {'first': self.step} | known])}\n")
+        return case
+
+    def count(self, case: Case, frame: FrameType | None) -> None:
+        """One more call, made by this frame or a caller of it."""
+        case.calls += 1
+        if case.seen_in != self.step:
+            case.seen_in = self.step
+            case.steps += 1
+        if case.number >= 0:
+            self.place(case, frame)
+
+    def place(self, case: Case, frame: FrameType | None) -> None:
+        """Counts the place in the program from which this frame was called."""
+        own, innermost = self._own, frame
+        while frame is not None:
+            code = frame.f_code
+            known = own.get(code)
+            if known is None:
+                known = own[code] = self._is_own(code)
+            if known:
+                place = case.places.get((code, frame.f_lasti))
+                if place is None:
+                    self._new_place(case, frame, innermost)
+                else:
+                    place[1] += 1
+                return
+            frame = frame.f_back
+
+    def _is_own(self, code: CodeType) -> bool:
+        file = code.co_filename
+        return not file.startswith((self.library, corpus.OWN_FILES)) and not file.startswith("<")
+
+    def _new_place(self, case: Case, frame: FrameType, innermost: FrameType | None) -> None:
+        key = frame.f_code, frame.f_lasti
+        if len(case.places) >= MOST_PLACES:
+            next(reversed(case.places.values()))[1] += 1
+            return
+        case.places[key] = [len(case.places), 1]
+        module = self._module_of(innermost)
+        frames = []
+        at: FrameType | None = frame
+        while at is not None and len(frames) < FRAMES:
+            if self._own.get(at.f_code) or self._is_own(at.f_code):
+                frames.append(f"{corpus.short_name(at.f_code.co_filename)}:{at.f_lineno}")
+            at = at.f_back
+        place = [case.number, len(case.places) - 1, frames, module]
+        self._write(f"{corpus.PLACE} {json.dumps(place)}\n")
+
+    def _module_of(self, at: FrameType | None) -> str:
+        """The path of the innermost module whose call this is, such as `layers.0.linear1`; empty outside of
+        modules."""
+        nn = sys.modules.get(f"{self.framework}.nn")
+        base = getattr(nn, "Module", None) or getattr(nn, "Layer", None)
+        inner, outer = None, None
+        while base is not None and at is not None:
+            if at.f_code.co_argcount and at.f_code.co_varnames[0] == "self":
+                found = at.f_locals.get("self")
+                if isinstance(found, base):
+                    inner, outer = inner if inner is not None else found, found
+            at = at.f_back
+        if outer is None:
+            return ""
+        whole, names = self._module_names.get(id(outer), (None, {}))
+        if whole is None or whole() is not outer or id(inner) not in names:
+            walk = getattr(outer, "named_modules", None) or outer.named_sublayers
+            names = {id(each): name for name, each in walk()} if hasattr(outer, "training") else {}
+            self._module_names[id(outer)] = weakref.ref(outer), names
+        return names.get(id(inner)) or type(inner).__name__
+
+    def begin_step(self, step: int) -> None:
+        """The program begins this step."""
+        self.step = step
+        self.on_step(step)
+        if time.monotonic() > self._next_flush:
+            self.flush()
+
+    # -- the file --
+
+    def _write(self, text: str) -> None:
+        if self.fd < 0:
+            self.fd = os.open(
+                f"{self.options['out']}{corpus.PART}{os.getpid()}",
+                os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC,
+                0o644,
+            )
+            head = {
+                "framework": self.options["framework"],
+                "rank": rank(),
+                "command": self.options["command"],
+            }
+            text = f"{corpus.HEAD} {json.dumps(head)}\n{text}"
+        os.write(self.fd, text.encode())
+
+    def flush(self) -> None:
+        """Writes the counts that have changed."""
+        self._next_flush = time.monotonic() + FLUSH_S
+        if not self.cases and not self.left_out and not self.uncaptured:
+            return
+        changed: dict[str, Any] = {}
+        for case in self.cases:
+            entry: dict[str, Any] = {"calls": case.calls, "steps": case.steps}
+            for outer, each in case.inside.items():
+                entry["calls"] += each * outer.calls
+                entry["steps"] = max(entry["steps"], outer.steps)
+            entry["at"] = [place[1] for place in case.places.values()]
+            if case.summaries is not None:
+                entry |= case.summaries.known()
+            if self._written.get(str(case.number)) != entry:
+                self._written[str(case.number)] = changed[str(case.number)] = entry
+        left_out = self.left_out.copy()
+        for case in self.uncaptured:
+            if case.reason:
+                left_out[case.reason] += case.calls
+        whole = {"steps": self.step - 1, "left_out": dict(left_out), "totals": dict(self.totals)}
+        self._write(f"{corpus.COUNTS} {json.dumps([changed, whole])}\n")
+
+
+def rank() -> int:
+    """The rank of this process among those of its program; 0 if nothing tells it."""
+    for name in ("RANK", "PADDLE_TRAINER_ID", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"):
+        if os.environ.get(name, "").isdigit():
+            return int(os.environ[name])
+    return 0

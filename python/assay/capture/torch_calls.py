@@ -1,0 +1,292 @@
+"""The calls of a PyTorch program, seen by a global mode of `__torch_function__`.
+
+The mode sees every public call from Python, however the program has bound the function's name. While it
+handles a call it is off, so that calls inside of PyTorch's own functions stay unseen, except when a composite
+function is seen for the first time.
+"""
+
+import atexit
+import importlib
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from assay.capture import compiled, corpus
+from assay.capture.recorder import Case, Recorder, rank
+from assay.torch_cases.texts import Inexpressible, argument_texts, name_of
+
+# Calls that compute nothing, or that only autograd needs.
+_NO_CALLS = frozenset(
+    "size dim stride numel is_floating_point is_complex is_contiguous element_size data_ptr "
+    "storage_offset requires_grad_ backward register_hook register_post_accumulate_grad_hook "
+    "retain_grad get_device ndimension nelement is_nonzero is_shared is_pinned is_inference is_conj "
+    "is_neg is_signed is_same_size storage untyped_storage pin_memory share_memory_ has_names "
+    "result_type can_cast promote_types is_storage is_tensor is_distributed record_stream __len__ "
+    "__repr__ __format__ __hash__ __bool__ __iter__ __reversed__ __dir__ __contains__ __deepcopy__ "
+    "__reduce_ex__ __reduce__ __setstate__ __index__ __int__ __float__ __complex__ __dlpack__ "
+    "__dlpack_device__ __array__ __array_wrap__ __cuda_array_interface__ _is_view _is_zerotensor "
+    "_version unravel_index get_default_dtype set_default_dtype is_grad_enabled "
+    "_is_any_autocast_enabled is_autocast_enabled _assert_async broadcast_shapes tensor device from_numpy "
+    "frombuffer".split()
+)
+# How many cases may differ in numbers of these kinds only, such as the step size of an optimizer.
+MOST_VARIANTS = ((float,), 3), ((float, int), 64)
+# Arguments that make a result random: their draws are no part of what is judged.
+_DROPPING = {"dropout_p": 0.0, "dropout": 0.0}
+_POSITIONS = {"torch.nn.functional.scaled_dot_product_attention": 4, "torch.lstm": 5, "torch.gru": 5}
+_WEIGHTS = {"torch.nn.functional.multi_head_attention_forward": 10}
+
+
+class _Mode:
+    """What the mode does; a subclass of TorchFunctionMode is made when PyTorch is there."""
+
+    def __init__(self, torch: Any, recorder: Recorder) -> None:
+        super().__init__()
+        self.torch = torch
+        self.recorder = recorder
+        self.names: dict[Any, str | None] = {}  # of functions; None: no call
+        self.known: dict[Any, Case] = {}
+        self.variants: dict[Any, list[Case]] = {}
+        self.plain = {torch.Tensor, torch.nn.Parameter, torch.nn.Buffer}
+        self.local = threading.local()
+        self.active = True  # in the chosen steps
+        self.entered = False  # in the main thread
+        recorder.after_fork = self.forget
+        recorder.on_step = self.choose
+        self.choose(recorder.step)
+
+    def forget(self) -> None:
+        """After a fork."""
+        self.known.clear()
+        self.variants.clear()
+
+    def choose(self, step: int) -> None:
+        """Captures in this step, or does not. Outside of the chosen steps the mode is off, if no mode of the
+        program's own is above it."""
+        self._switch(self.recorder.chosen(step))
+
+    def stop(self) -> None:
+        """At the end of the program, before PyTorch's own threads end."""
+        self._switch(False)
+
+    def _switch(self, on: bool) -> None:
+        self.active = on
+        if self.active and not self.entered:
+            self.entered = True
+            self.__enter__()  # type: ignore[attr-defined]
+        elif not self.active and self.torch.overrides._get_current_function_mode() is self:
+            self.entered = False
+            self.__exit__(None, None, None)  # type: ignore[attr-defined]
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        names = self.names
+        name = names[func] if func in names else self._name(func)
+        if name is None or not self.active:
+            return func(*args, **kwargs) if kwargs else func(*args)
+        try:
+            key = (func, *[self.key(value) for value in args])
+            if kwargs:
+                key = (key, *[(each, self.key(value)) for each, value in kwargs.items()])
+            case = self.known.get(key)
+        except Exception as error:  # a tensor that does not tell its strides, an argument without a hash
+            self.recorder.left_out[f"{name.lstrip('?')}: {_reason(error)}"] += 1
+            return func(*args, **(kwargs or {}))
+        if self.watched is not None:
+            self.watched.append((key, name, *self._text(name, args, kwargs or {})))
+        elif case is None:
+            return self.first(name, func, key, args, kwargs or {}, sys._getframe(1))
+        else:
+            self.recorder.count(case, sys._getframe(1))
+        return func(*args, **kwargs) if kwargs else func(*args)
+
+    def key(self, value: Any) -> Any:
+        """What a case states of an argument, as something with a hash."""
+        kind = type(value)
+        if kind in self.plain:
+            return value.shape, value.dtype, value.stride()
+        if kind is int or kind is str or value is None:
+            return value
+        if kind is float:
+            return kind, repr(value)
+        if kind is list or kind is tuple or kind is self.torch.Size:
+            return (kind, *[self.key(part) for part in value])
+        if isinstance(value, self.torch.Tensor):
+            raise Inexpressible(f"a tensor of the class {kind.__name__}")
+        if kind is slice:
+            return kind, self.key(value.start), self.key(value.stop), self.key(value.step)
+        return kind, value
+
+    def _name(self, func: Any) -> str | None:
+        """The name of a function that is met for the first time; None if it is no call that counts."""
+        stem = getattr(func, "__name__", "")
+        name = None
+        if stem not in ("__get__", "__set__", "__delete__", *_NO_CALLS) and not stem.startswith(
+            "_record_function"
+        ):
+            try:
+                name = name_of(self.torch, func)
+            except Inexpressible:
+                plain = self.torch.overrides.resolve_name(func)
+                computes = plain is not None and not plain.startswith("profiler.")
+                name = f"?{plain}" if computes else None
+        self.names[func] = name
+        return name
+
+    def first(self, name: str, func: Any, key: Any, args: Any, kwargs: dict[str, Any], frame: Any) -> Any:
+        """A call that was not seen before. A function that is written in Python shows the calls inside; they
+        count if they are several, or if the function itself is no case."""
+        text, known = self._text(name, args, kwargs)
+        inside: list[Any] = []
+        result = (
+            self._watched(func, args, kwargs, inside) if hasattr(func, "__code__") else func(*args, **kwargs)
+        )
+        inside = [each for each in inside if each[2]]
+        case = self._case(key, text, known | {"device": self._device(args, kwargs)}, name)
+        self.recorder.count(case, frame)
+        if not text and inside:
+            case.reason = ""
+        for key, inner, text, known in inside if len(inside) > 1 or case.number < 0 else ():
+            each = self.known.get(key) or self._case(key, text, known | {"in": name.lstrip("?")}, inner)
+            each.inside[case] = each.inside.get(case, 0) + 1
+            self.recorder.place(each, frame)
+        return result
+
+    def _case(self, key: Any, text: str, known: dict[str, Any], name: str) -> Case:
+        """The case of a new key. Of many that differ in numbers only, the last one stands for the rest."""
+        kinds = [
+            (self.variants.setdefault((each, _without(key, each)), []), most) for each, most in MOST_VARIANTS
+        ]
+        for variants, most in kinds:
+            if len(variants) >= most:
+                return variants[-1]  # the key is not kept: the next one may have new numbers again
+        case = self.recorder.new(text, known, name.lstrip("?"))
+        self.known[key] = case
+        for variants, _ in kinds:
+            variants.append(case)
+        return case
+
+    def _watched(self, func: Any, args: Any, kwargs: Any, inside: list[Any]) -> Any:
+        """The result, with the calls that PyTorch's function makes inside. The function itself must not see
+        the mode, or it would call it again."""
+        own = func.__code__
+        homes = func.__globals__, vars(self.torch.overrides)
+        asks = [
+            (home, name, each)
+            for home in homes
+            for name, each in home.items()
+            if name.startswith("has_torch_function")
+        ]
+
+        def blind(plain: Callable[..., bool]) -> Callable[..., bool]:
+            return lambda *values: sys._getframe(1).f_code is not own and plain(*values)
+
+        if self.watched is not None:
+            return func(*args, **kwargs)
+        self.local.watched = inside
+        for home, name, each in asks:
+            home[name] = blind(each)
+        try:
+            with self:  # type: ignore[attr-defined]
+                return func(*args, **kwargs)
+        finally:
+            for home, name, each in asks:
+                home[name] = each
+            self.local.watched = None
+
+    @property
+    def watched(self) -> list[Any] | None:
+        """Where this thread's calls inside of a composite function go."""
+        return getattr(self.local, "watched", None)
+
+    def _text(self, name: str, args: Any, kwargs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """The case, and what it states differently: a share that is dropped is 0. No text and the reason, if
+        there is no case."""
+        args, kwargs, changed = list(args), dict(kwargs), {}
+        for each in _DROPPING.keys() & kwargs.keys():
+            changed[each] = kwargs[each]
+            kwargs[each] = 0.0
+        at = _POSITIONS.get(name, _WEIGHTS.get(name, len(args)))
+        if at < len(args) and isinstance(args[at], float):
+            changed["dropout"] = args[at]
+            args[at] = 0.0
+        try:
+            if name.startswith("?"):
+                raise Inexpressible("no function that a case may call")
+            text = f"{name}({', '.join(argument_texts(self.torch, args, kwargs, {}))})"
+        except Inexpressible as error:
+            return "", {"reason": str(error)}
+        return text, {"changed": changed} if any(changed.values()) else {}
+
+    def _device(self, args: Any, kwargs: Any) -> str:
+        for value in (*args, *kwargs.values()):
+            for part in value if isinstance(value, list | tuple) else (value,):
+                if isinstance(part, self.torch.Tensor):
+                    return str(part.device)
+        return str(kwargs.get("device") or "cpu")
+
+
+def _without(key: Any, kinds: tuple[type, ...]) -> Any:
+    """A key in which all numbers of these kinds are equal. Tensors keep theirs."""
+    if isinstance(key, tuple):
+        if len(key) == 3 and type(key[0]).__name__ == "Size":
+            return key
+        return key[:1] if key[:1] == (float,) else tuple(_without(part, kinds) for part in key)
+    return type(key) if type(key) in kinds else key
+
+
+def _reason(error: BaseException) -> str:
+    return str(error) if isinstance(error, Inexpressible) else f"raises {type(error).__name__}"
+
+
+def start(torch: Any) -> None:
+    """Captures all threads of this process from now on."""
+    options = corpus.options_of_environment()
+    if options["ranks"] is not None and rank() not in options["ranks"]:
+        return
+    options["framework"] = f"torch {torch.__version__}"
+    recorder = Recorder(options, "torch", torch.__file__)
+    mode: Any = type("Calls", (_Mode, torch.overrides.TorchFunctionMode), {})(torch, recorder)
+    atexit.register(mode.stop)
+    _follow_threads(mode)
+    _follow_steps(torch, recorder)
+    _keep_fast_paths(torch)
+    compiled.pause_inside(torch, mode)
+
+
+def _follow_threads(mode: Any) -> None:
+    """Modes belong to a thread: new ones get it, too."""
+    bootstrap = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
+
+    def with_mode(thread: threading.Thread) -> None:
+        with mode:
+            bootstrap(thread)
+
+    threading.Thread._bootstrap_inner = with_mode  # type: ignore[attr-defined]
+
+
+def _follow_steps(torch: Any, recorder: Recorder) -> None:
+    """A step ends when the program's first optimizer steps."""
+    first: list[int] = []
+
+    def stepped(optimizer: Any, *_: Any) -> None:
+        first[:] = first or [id(optimizer)]
+        if first[0] == id(optimizer):
+            recorder.begin_step(recorder.step + 1)
+
+    importlib.import_module("torch.optim.optimizer").register_optimizer_step_post_hook(stepped)
+
+
+def _keep_fast_paths(torch: Any) -> None:
+    """Modules of PyTorch ask whether any argument overrides functions, and then avoid their fused kernels.
+    The mode must not look like such an argument."""
+    plain: Callable[..., bool] = torch.overrides.has_torch_function
+
+    def has_torch_function(relevant: Any) -> bool:
+        none = torch._C._disabled_torch_function_impl
+        return plain(relevant) and any(
+            getattr(type(each), "__torch_function__", none) not in (none, torch.Tensor.__torch_function__)
+            for each in relevant
+        )
+
+    torch.overrides.has_torch_function = has_torch_function

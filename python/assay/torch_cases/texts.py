@@ -1,0 +1,101 @@
+"""Calls of PyTorch's functions as texts of the case language (docs/reference/case-language.md)."""
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from assay.shared import DTYPES as KNOWN_DTYPES
+from assay.spec import TensorSpec
+from assay.torch_cases.names import OPERATORS, function_of
+from assay.wire import Stop
+
+MOST_DIMENSIONS = 64  # src/case/case_atoms.cc
+LEFT_OUT = ("device", "pin_memory", "generator")  # arguments that a case does not state
+
+
+class Inexpressible(Exception):
+    """Why no case can be written for a call."""
+
+
+def name_of(torch: Any, called: Any) -> str:
+    """The name under which a case calls a function that PyTorch passes to __torch_function__."""
+    name = torch.overrides.resolve_name(called)
+    if name is None:  # private, such as torch._foreach_mul_
+        name = f"aten.{getattr(called, '__name__', '')}"
+    name = re.sub(r"^torch\.(functional|_C\._\w+)\.", "torch.", name)
+    name = re.sub(r"^aten\.", f"{OPERATORS}.aten.", name)
+    try:
+        function_of(torch, name)
+    except (AttributeError, Stop) as error:
+        raise Inexpressible(f"{name or called} is no function that a case may call") from error
+    return name
+
+
+def argument_texts(
+    torch: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    seen: dict[int, int],
+    check: Callable[[Any], None] | None = None,
+) -> list[str]:
+    """The arguments of a call. `seen` numbers the tensors of the case; `check` may refuse a tensor."""
+    parts = [value_text(torch, value, seen, check) for value in args]
+    kept = {key: value for key, value in kwargs.items() if key not in LEFT_OUT}
+    return parts + [f"{key}={value_text(torch, value, seen, check)}" for key, value in kept.items()]
+
+
+def value_text(
+    torch: Any, value: Any, seen: dict[int, int], check: Callable[[Any], None] | None = None
+) -> str:
+    """One argument. Raises Inexpressible."""
+    if isinstance(value, torch.Tensor):
+        return _tensor(torch, value, seen, check)
+    if isinstance(value, torch.Size):
+        return f"list[{', '.join(map(str, value))}]"
+    if isinstance(value, list | tuple):
+        inner = ", ".join(value_text(torch, part, seen, check) for part in value)
+        return f"list[{inner}]" if isinstance(value, list) else f"tuple({inner},)" if value else "tuple()"
+    if isinstance(value, torch.dtype):
+        return f"Dtype({str(value).removeprefix('torch.')})"
+    if isinstance(value, torch.memory_format):
+        return json.dumps(str(value).removeprefix("torch."))
+    if isinstance(value, torch.device):
+        return f"Place({value.type})"
+    if isinstance(value, slice):
+        bounds = (value_text(torch, each, seen, check) for each in (value.start, value.stop, value.step))
+        return f"slice({', '.join(bounds)})"
+    if value is None or value is Ellipsis or isinstance(value, bool):
+        return str(value)
+    if isinstance(value, int):
+        return str(int(value))
+    if isinstance(value, float):
+        return repr(float(value)) if math.isfinite(value) else f"math.{value}" if value > 0 else str(value)
+    if isinstance(value, complex):
+        return f"complex({value.real!r}, {value.imag!r})"
+    if isinstance(value, str):
+        return json.dumps(value)
+    raise Inexpressible(f"an argument of type {type(value).__name__}")
+
+
+def _tensor(torch: Any, value: Any, seen: dict[int, int], check: Callable[[Any], None] | None) -> str:
+    if id(value) in seen:
+        return f"Tensor#{seen[id(value)]}"
+    if value.layout != torch.strided or value.is_quantized or value.is_nested:
+        raise Inexpressible("a sparse, quantized or nested tensor")
+    dtype = str(value.dtype).removeprefix("torch.")
+    shape, strides = tuple(value.shape), tuple(value.stride())
+    if value.ndim > MOST_DIMENSIONS:
+        raise Inexpressible(f"a tensor of more than {MOST_DIMENSIONS} dimensions")
+    if dtype not in KNOWN_DTYPES:
+        raise Inexpressible(f"a tensor of {dtype}")
+    if check is not None:
+        check(value)
+    shown = ""
+    if not value.is_contiguous() and value.numel():
+        if TensorSpec(shape, dtype, 0, strides).overlaps():
+            raise Inexpressible("a tensor whose elements overlap")
+        shown = f", strides=[{', '.join(map(str, strides))}]"
+    seen[id(value)] = len(seen) + 1
+    return f'Tensor([{", ".join(map(str, shape))}], "{dtype}"{shown})'

@@ -1,0 +1,9 @@
+#pragma once
+
+#include "cli/verb.h"
+
+namespace assay {
+
+Verb add_capture_verb(CLI::App& parent);
+
+}  // namespace assay
