@@ -210,7 +210,7 @@ class Call:
             self.inputs.dump.save("output", leaves)
         if len(leaves) > MOST_LEAVES:
             raise Stop(UNSUPPORTED, f"the result has {len(leaves)} parts; assay compares up to {MOST_LEAVES}")
-        equal = equalities_of(entry)
+        equal = equalities_of(entry, self.inputs.named, self.job.values)
         inputs = Inputs.of(self.inputs.named) if self.barred else None
         bar = partial(bar_of, entry, self.job.values, inputs) if self.barred else None
         self.outputs = [

@@ -90,6 +90,9 @@ class Traits(NamedTuple):
     scale_back: float | Callable[..., float | None] = 1.0  # … of gradients
     # Half precision is computed in float32 from the inputs to the result.
     in_float32: bool = False
+    # Results are whole numbers that no kernel rounds, so they have the same bits: always, or under the regime
+    # of this name. A function of the call's arguments may say.
+    whole: bool | str | Callable[..., bool | str] = False
     without: Mapping[str, str] = {}  # by regime: the reason why nothing is judged
 
 
@@ -202,8 +205,9 @@ WHOLE = 64.0
 # The least floor in ulps of 1 where the reference is computed in float64 and then rounded. Without a floor,
 # that would show that a result is rounded once (rounds_once in measure/bar.cc).
 ROUNDED = 2.0**-20
-# A number of terms below one means that conditioning does not widen the bar (measure/bar.cc).
-DIRECT = 0.0
+# Numbers of terms below one (measure/bar.h): conditioning does not widen the bar; a function of one number,
+# which does not overflow before its result does.
+DIRECT, ALONE = 0.0, 0.5
 
 
 _COMPUTED = ("", "fourier", "unary", "loss")
@@ -268,8 +272,10 @@ def skip_of(entry: Any, named: Mapping[str, Any], regime: str, tensors: Tensors 
     if regime == "exact" and entry.own and entry.family in _COMPUTED and of_integers(named):
         return Skip("a floating-point result of integers is compared under usual values")
     narrow = COMPLEX if entry.family == "unary" else COMPLEX | HALF
-    if regime == "wide" and entry.own and any(spec.dtype in narrow for spec in specs):
-        return Skip(_COMPOSED)
+    if regime == "wide" and entry.own:
+        others = [each for each in tensors.usual if each[1].dtype in narrow]
+        if any(special_of(entry, name, named, spec, regime) is None for name, spec, _ in others):
+            return Skip(_COMPOSED)
     if regime == SAME and (not traits_of(entry).blocked or tensors.elements < FEWEST_OF_A_LONG_SUM):
         return Skip("")
     if not specs or tensors.elements > MOST_ELEMENTS and regime != SAME:
@@ -444,8 +450,13 @@ def whole_change(spec: TensorSpec, regime: str, traits: Traits) -> Fill | None:
             high = 2.0 ** (int(spec.dtype.lstrip("uint")) // 2 - 3)
             return Fill(INTEGERS, 0.0 if spec.dtype.startswith("u") else -high, high, 0)
         return Fill(MAGNITUDES, 0.0, HUGE, BOTH)
+    unsigned = spec.dtype.startswith("u")
     if regime == "exact":
-        return Fill(INTEGERS, 0.0 if spec.dtype.startswith("u") else -3.0, 4.0, 0)
+        return Fill(INTEGERS, 0.0 if unsigned else -3.0, 4.0, 0)
+    if regime == "bulk" and not unsigned:  # one sign: a 0 that nobody has written shows
+        return Fill(INTEGERS, -100.0, 0.0, 0)
+    if regime == "infinity" and "bulk" not in traits.without:
+        return Fill(INTEGERS, 1.0, 100.0, 0)
     return None
 
 
@@ -475,11 +486,13 @@ CHANGES: dict[str, Change] = {
 }
 
 
-def equalities_of(entry: Any) -> tuple[str, ...]:
-    """How the results of an API are compared (registry.EQUALITIES); empty means by value."""
+def equalities_of(entry: Any, named: Mapping[str, Any], regime: str) -> tuple[str, ...]:
+    """How the results of a call are compared (registry.EQUALITIES); empty means by value."""
     if entry is None or entry.equal:
         return entry.equal if entry is not None else ()
-    return ("bits",) if traits_of(entry).moves else ()
+    traits = traits_of(entry)
+    whole = ask(traits.whole, named, None) if callable(traits.whole) else traits.whole
+    return ("bits",) if traits.moves or whole in (True, regime) else ()
 
 
 class Inputs(NamedTuple):
@@ -519,6 +532,8 @@ def bar_of(
     if traits.direct and not upstream and not inputs.complex and terms <= 1:
         return DIRECT, 0.0, 0.0
     scale = 0.0
+    if entry.family == "unary" and terms <= 1 and not upstream and not inputs.complex:
+        terms = ALONE
     alone = terms <= 1 and not traits.sums and bool(inputs.sizes)  # elementwise
     if traits.exact_sums and regime == "exact" and not inputs.half and not upstream:
         terms = DIRECT

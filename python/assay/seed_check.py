@@ -9,6 +9,7 @@ from collections.abc import Callable
 from math import log, prod
 from typing import Any
 
+from assay import orders
 from assay.draw_distribution import Distribution, bernoulli_draw
 from assay.reference import torch
 from assay.regimes import USUAL
@@ -16,6 +17,8 @@ from assay.results import Numbers
 from assay.wire import Job
 
 SAME, OTHER = ".the same seed gives the same draws", ".another seed gives other draws"
+CYCLES = ".not every permutation is one cycle"  # as Sattolo's algorithm makes them
+FEWEST_OF_A_PERMUTATION = 20  # one in 20^8 permutations of 8 seeds are cycles by chance
 FAMILY = "random"
 MOST = 1 << 20  # bytes of the result: larger ones may be lent, and may not change any more
 ANOTHER = 0x5DEECE66  # what other seeds differ in
@@ -36,7 +39,8 @@ def stated(distribution: Any, own_seed: bool) -> list[tuple[str, Any]]:
         return []
     same = Numbers(array("b", [1]), "bool", (1,))
     surely = must_differ(distribution) and not own_seed
-    return [(SAME, same), (OTHER, same if surely else bernoulli_draw(0.5, (1,), torch.bool))]
+    cycles = [(CYCLES, same)] if distribution.kind == "permutation" and permutes(distribution.shape) else []
+    return [(SAME, same), (OTHER, same if surely else bernoulli_draw(0.5, (1,), torch.bool)), *cycles]
 
 
 def found(framework: Any, job: Job, results: Any, draw: Callable[[], Any]) -> list[tuple[str, Any]]:
@@ -54,8 +58,27 @@ def found(framework: Any, job: Job, results: Any, draw: Callable[[], Any]) -> li
             break
         framework.seed(job.seed ^ ANOTHER * number)
         other = not framework.equal(draw(), first)
-    held = (SAME, same), (OTHER, other)
+    held = [(SAME, same), (OTHER, other)]
+    if job.api.endswith("randperm") and permutes(framework.shape(results)):
+        draws = [first]
+        for number in range(1, SEEDS):
+            framework.seed(job.seed ^ ANOTHER * number)
+            draws.append(draw())
+        held.append((CYCLES, not all(is_one_cycle(orders.array_of(each)) for each in draws)))
     return [(path, Numbers(array("b", [holds]), "bool", (1,))) for path, holds in held]
+
+
+def permutes(shape: Any) -> bool:
+    """Whether a permutation of this shape is looked at for cycles."""
+    return FEWEST_OF_A_PERMUTATION <= prod(shape) <= MOST // 64
+
+
+def is_one_cycle(order: Any) -> bool:
+    """Whether a permutation moves every element along one cycle."""
+    place, length = int(order[0]), 1
+    while place and length < len(order):
+        place, length = int(order[place]), length + 1
+    return length == len(order)
 
 
 def fits(shape: Any, dtype: str) -> bool:

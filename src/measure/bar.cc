@@ -146,11 +146,11 @@ class Bar {
     const bool alone = input.terms <= 1 && input.scale_floor == 0;
     at_scale_ = std::max(input.scale_floor, is_finest() && !alone ? 1.0 : 0.0);
     // float16 is computed in float32, which has a wider range.
-    slack_ = input.dtype == DType::float16 ? 1 : input.slack;
+    slack_ = input.dtype == DType::float16 || input.terms < 1 ? 1 : input.slack;
     scale_floor_ = at_scale_ * ulp_in(format_, scale);
     unit_floor_ = input.unit_floor * ulp_in(format_, 1);
     is_complex_ = input.dtype == DType::complex64 || input.dtype == DType::complex128;
-    direct_ = input.terms < 1;
+    direct_ = input.terms <= 0;
     // With a scale floor, the scale of the result shows whether terms cancel.
     const bool few_terms = input.terms <= kFewTerms || format_.is_half();
     few_ = input.terms <= 1 || (few_terms && input.scale_floor > 0);

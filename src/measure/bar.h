@@ -45,16 +45,17 @@ struct BarInput {
   Values reference;
   Values truth;
   std::vector<Values> moved;  // the truth under perturbed inputs
-  double terms =
-      1;  // that a reduction adds up for one element. Less than 1: a library function of that one
-          // element, which is good to a few ulps everywhere, so conditioning excuses nothing.
+  // That a reduction adds up for one element. Less than 1: a function of one number, which does not
+  // overflow before its result does. 0: it is good to a few ulps everywhere, so conditioning
+  // excuses nothing.
+  double terms = 1;
   // An error that is always allowed: this many ulps of the largest value, and of 1.
   double scale_floor = 0;
   double unit_floor = 0;
   // True if a jump of the truth under perturbed inputs excuses any value. False for exact inputs.
   bool jumps_excuse = true;
-  // An intermediate may exceed the result by this factor and leave the dtype's range: half of an
-  // exponential (sinh), or a gradient, a product that each framework multiplies in its own order.
+  // An intermediate may exceed the result by this factor and leave the dtype's range: a partial
+  // sum, or a gradient, a product that each framework multiplies in its own order.
   double slack = kResultSlack;
   // True if inputs are halves and small whole numbers, whose sums and products are exact.
   bool exact_values = false;

@@ -194,8 +194,10 @@ void judge_values(const wire::Comparison& comparison, const Due& due, Finding& f
   const bool by_bar =
       due.agreement == Agreement::within && due.settings.error_bar && !own_tolerance;
   if (by_bar && judged_by_bar(comparison, finding)) return;
-  if (by_bar && comparison.equality() == wire::Equality::bits) strict.atol = strict.rtol = 0;
-  if (due.agreement == Agreement::bits) {
+  const bool same_bits = by_bar && comparison.equality() == wire::Equality::bits;
+  if (same_bits) strict.atol = strict.rtol = 0;
+  // Two NaN may have different bits.
+  if (due.agreement == Agreement::bits || (same_bits && measured->nan_both() == 0)) {
     if (measured->bit_equal() == measured->count()) return;
   } else {
     if (is_exact(comparison.right()->dtype(), strict)) strict.atol = strict.rtol = 0;

@@ -111,8 +111,12 @@ std::string difference_text(const wire::Comparison& comparison, bool same_wanted
                         text_of(*comparison.left(), worst->left(), worst->left_imaginary()),
                         text_of(*comparison.right(), worst->right(), worst->right_imaginary()));
   }
-  return fmt::format("{} of {} elements differ, by up to {} (relative {}){}",
-                     same_wanted ? measured.count() - measured.bit_equal() : measured.beyond(),
+  const std::uint64_t differ =
+      same_wanted ? measured.count() - measured.bit_equal() : measured.beyond();
+  if (worst == nullptr && measured.max_abs() == 0) {
+    return fmt::format("{} of {} elements are zeros of the other sign", differ, measured.count());
+  }
+  return fmt::format("{} of {} elements differ, by up to {} (relative {}){}", differ,
                      measured.count(), number(measured.max_abs()), number(measured.max_rel()),
                      where);
 }

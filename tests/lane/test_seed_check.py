@@ -44,7 +44,7 @@ def drawn(framework, *, seed=None, follows=True):
     ("kind", "expected"), [({}, [1, 1]), ({"seed": 7}, [1, 0]), ({"follows": False}, [0, 0])]
 )
 def test_what_a_generator_does_is_found(kind, expected):
-    framework, job = Framework(), SimpleNamespace(seed=3)
+    framework, job = Framework(), SimpleNamespace(seed=3, api="paddle.rand")
     framework.seed(3)
     first = drawn(framework, **kind)
     found = seed_check.found(framework, job, first, lambda: drawn(framework, **kind))
@@ -74,10 +74,16 @@ def test_draws_that_may_be_equal_by_chance_need_not_differ(distribution, surely)
 
 
 def test_a_generator_of_few_values_gives_others_under_some_seed():
-    framework, job = Framework(), SimpleNamespace(seed=3)
+    framework, job = Framework(), SimpleNamespace(seed=3, api="paddle.rand")
     coins = lambda: Tensor(framework.random.getrandbits(1) for _ in range(3))  # noqa: E731
     for seed in range(20):
         job.seed = seed
         framework.seed(seed)
         found = dict(seed_check.found(framework, job, coins(), coins))
         assert list(found[seed_check.OTHER].values) == [1]
+
+
+def test_a_cycle_is_one_only_if_it_has_all_elements():
+    assert seed_check.is_one_cycle([1, 2, 3, 0])
+    assert not seed_check.is_one_cycle([1, 0, 3, 2])
+    assert not seed_check.is_one_cycle([0, 2, 3, 1])

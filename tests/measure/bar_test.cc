@@ -208,6 +208,12 @@ TEST(Bar, RoundingMayOverflowAtTheDtypesLimit) {
   EXPECT_EQ(against({kInfinity}, {65504}, {65519}, {}, 1, DType::float16).test.specials, 0U);
 }
 
+TEST(Bar, AFunctionOfOneNumberOverflowsNoEarlierThanItsResult) {
+  EXPECT_EQ(against({kInfinity}, {2.2e38}, {2.2e38}, {}, 1).test.specials, 0U);
+  EXPECT_EQ(against({kInfinity}, {2.2e38}, {2.2e38}, {}, 0.5).test.specials, 1U);
+  EXPECT_EQ(against({kInfinity}, {3.4028e38}, {3.5e38}, {}, 0.5).test.specials, 0U);
+}
+
 TEST(Bar, AGradientsIntermediateMayOverflowBeforeItsSmallUpstreamGradient) {
   // 1e-5 * 2 * 1e38, if the product with 2 is computed first.
   const Column infinite = {kInfinity};

@@ -262,6 +262,22 @@ TEST(Judge, TheRunsSettingsSwitchTheErrorBar) {
   EXPECT_EQ(judge(**record, {}, rules).outcome, Outcome::mismatch);
 }
 
+TEST(Judge, EqualBitsMeansTheSignsOfZeros) {
+  const auto verdict = [](float left, float right) {
+    LeafParts leaf = floats({left, 1}, {right, 1});
+    leaf.equality = wire::Equality::bits;
+    const wire::Bytes bytes = testing::make_record(with_output(leaf));
+    Rules rules;
+    rules.settings.error_bar = true;
+    return judge(**wire::open<wire::Record>(bytes), {}, rules);
+  };
+  EXPECT_EQ(verdict(0.0F, 0.0F).outcome, Outcome::pass);
+  EXPECT_THAT(verdict(0.0F, -0.0F).message,
+              HasSubstr("1 of 2 elements are zeros of the other sign"));
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(verdict(nan, -nan).outcome, Outcome::pass);
+}
+
 TEST(Judge, AToleranceOfItsOwnGoesBeforeTheErrorBarAndOutliersDoNot) {
   LeafParts leaf = floats({1}, {1.5});
   leaf.apart = 0.5;

@@ -4,10 +4,11 @@ import math
 from functools import reduce
 
 from assay import orders
+from assay.arguments import widened
 from assay.known_deviation import avoids, follows
 from assay.orders import np
 from assay.reference import on_host, torch
-from assay.regimes import FEW_TERMS, POSITIVE
+from assay.regimes import FEW_TERMS, HALF, POSITIVE
 from assay.registry import api, same
 from assay.rules import MAGNITUDES, Fill, halves, integers, positive, uniform
 from assay.shared import MOST_ELEMENTS
@@ -46,6 +47,8 @@ def signed_divisor(this, x, y):
     """Both signs, and zero for floats. An integer or complex division by zero is undefined."""
     if this.dtype in WHOLE:
         return integers(1, 5) if this.dtype.startswith(("u", "b")) else integers(-4, 0)
+    if this.dtype in HALF:
+        return integers(-12, 13)
     return halves(0.5, 3.5) if any(is_complex(value) for value in (this, x, y)) else halves()
 
 
@@ -53,9 +56,15 @@ def is_complex(value):
     return isinstance(value, complex) or getattr(value, "dtype", "").startswith("complex")
 
 
+def dividend(this):
+    """Whole numbers of more digits than a quotient in half precision keeps."""
+    return integers(-(2**12), 2**12 + 1) if this.dtype in HALF else None
+
+
 def as_divisors(*parameters):
-    """Rules for divisors under `exact`, and for integer divisors, which are never zero, under `wide`."""
-    exact = dict.fromkeys(parameters, signed_divisor)
+    """Rules for the operands of a division under `exact`, and for integer divisors, which are never zero,
+    under `wide`."""
+    exact = dict.fromkeys(("x", "y"), dividend) | dict.fromkeys(parameters, signed_divisor)
     wide = dict.fromkeys(parameters, lambda this: divisor(this) if this.dtype in WHOLE else None)
     return {"exact": exact, "wide": wide}
 
@@ -99,9 +108,13 @@ def multiply(x, y, name=None, *, out=None):
     x=FACTORS,
     y=divisor,
     regimes=as_divisors("y"),
+    traits={"whole": lambda rounding_mode=None: "exact" if rounding_mode else False},
 )
 def divide(x, y, name=None, *, rounding_mode=None, out=None):
-    return torch.div(*together(x, y), rounding_mode=rounding_mode)
+    x, y = together(x, y)
+    if not rounding_mode:
+        return torch.div(x, y)
+    return torch.div(widened(x), y, rounding_mode=rounding_mode).to(x.dtype)
 
 
 @api(*spread("rtruediv rdiv", "paddle.Tensor.__{}__"), x=divisor, regimes=as_divisors("x"))
@@ -116,10 +129,12 @@ def rtruediv(x, y):
     x=DIVIDEND,
     y=divisor,
     regimes=as_divisors("y"),
+    traits={"whole": "exact"},
 )
 def floor_divide(x, y, name=None, *, out=None):
-    """A step function; PyTorch rejects its differentiation."""
-    return torch.floor_divide(*map(constant, together(x, y)))
+    """A step function; PyTorch rejects its differentiation, and rounds on the way in half precision."""
+    x, y = map(constant, together(x, y))
+    return torch.floor_divide(widened(x), y).to(x.dtype)
 
 
 LOST = (
@@ -198,7 +213,21 @@ def exponent_of(x, y, this):
     return integers(0, 4) if this.dtype in WHOLE else uniform(-2, 2)
 
 
-@api(*spread("pow", *PUBLIC, *IN_PLACE), "paddle.Tensor.__pow__", x=base_of, y=exponent_of)
+LONG_POWERS = {
+    "wide": {
+        "x": lambda this: integers(-9, 10) if this.dtype == "int64" else None,
+        "y": lambda this: integers(0, 19) if this.dtype == "int64" else None,
+    }
+}
+
+
+@api(
+    *spread("pow", *PUBLIC, *IN_PLACE),
+    "paddle.Tensor.__pow__",
+    x=base_of,
+    y=exponent_of,
+    regimes=LONG_POWERS,
+)
 def pow(x, y, name=None, *, out=None):
     return torch.pow(*together(x, y))
 
@@ -360,7 +389,19 @@ same(
 )
 
 
-same("x, y, name=None", *spread("lcm", *PUBLIC, *IN_PLACE), x=integers(-100, 100), y=integers(-100, 100))
+def beyond_32_bits(this):
+    """Whole numbers whose products leave 32 bits, if the dtype has more."""
+    return integers(-(2**20), 2**20) if this.dtype == "int64" else None
+
+
+_LARGE = {"wide": {"x": beyond_32_bits, "y": beyond_32_bits}}
+same(
+    "x, y, name=None",
+    *spread("lcm", *PUBLIC, *IN_PLACE),
+    x=integers(-100, 100),
+    y=integers(-100, 100),
+    regimes=_LARGE,
+)
 
 
 # Series whose terms are rounded. A GPU's float64 uses other series and differs by 10 ulps.

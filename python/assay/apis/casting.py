@@ -111,9 +111,17 @@ def assign(x, output=None):
     return made if made.ndim else made.reshape(1)
 
 
-@api(*spread("clone", *PUBLIC))
+def of_its_own(found, given):
+    """The result, and whether it has memory of its own."""
+    x = next(iter(given.values()))
+    parts = found if isinstance(found, dict) else {"result": found}
+    own = not x.numel() or parts["result"].data_ptr() != x.data_ptr()
+    return parts | {"memory of its own": own}
+
+
+@api(*spread("clone", *PUBLIC), shown=of_its_own)
 def clone(x, name=None):
-    return x.clone()
+    return of_its_own(x.clone(), {"x": x})
 
 
 @api("paddle.Tensor.cuda")

@@ -1,6 +1,6 @@
 """Running sums, products and extremes; differences and integrals of neighbours."""
 
-from assay.apis.reduction import factors, some_zeros
+from assay.apis.reduction import PRODUCTS, factors
 from assay.apis.sorting import ALL
 from assay.arguments import as_dtype, as_int, in_float32
 from assay.reference import torch
@@ -31,7 +31,7 @@ def cumsum(x, axis=None, dtype=None, name=None, *, out=None):
     return torch.cumsum(*along(x, axis), dtype=as_dtype(dtype))
 
 
-@api(*spread("cumprod", *PUBLIC, *IN_PLACE), x=factors, dim=AXIS, regimes={"exact": {"x": some_zeros}})
+@api(*spread("cumprod", *PUBLIC, *IN_PLACE), x=factors, dim=AXIS, regimes=PRODUCTS)
 def cumprod(x, dim=None, *, dtype=None, out=None, name=None):
     row, axis = along(x.to(as_dtype(dtype) or x.dtype), dim)
     return in_float32(lambda row: torch.cumprod(row, axis, dtype=row.dtype), row)

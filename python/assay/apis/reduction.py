@@ -7,7 +7,7 @@ from assay.known_deviation import follows
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import halves, integers, literal, uniform
-from assay.shorthand import FACTORS, FAR_FROM_ZERO, PUBLIC, UNCENTRED, spread
+from assay.shorthand import FACTORS, FAR_FROM_ZERO, PUBLIC, UNCENTRED, cycled, spread
 from assay.spec import INTEGER
 
 # Axes given as tensors: each axis once, in order (`x` is tensor 0 of its case).
@@ -45,9 +45,19 @@ def factors(x, dtype=None):
     return uniform(1 - spread, 1 + spread)
 
 
+def odd(this):
+    """Odd integers, whose product has all of its low bits however often it overflows."""
+    return cycled([3, -5, 7, 9, -11, 13, 15]) if this.dtype in INTEGER and this.dtype[0] != "u" else None
+
+
 def some_zeros(this):
     """Small factors, including zeros."""
     return integers(-2, 3) if this.dtype in INTEGER else halves(-2, 2.5)
+
+
+PRODUCTS = {"wide": {"x": odd}, "exact": {"x": some_zeros}}
+# Numbers whose sum float16 cannot hold, but whose mean it can.
+LARGE_SUM = {"wide": {"x": lambda this: uniform(2**14, 2**15) if this.dtype == "float16" else None}}
 
 
 @api(*spread("sum", *PUBLIC), axis=AXES)
@@ -62,7 +72,7 @@ def nansum(x, axis=None, dtype=None, keepdim=False, name=None):
     return total(torch.nan_to_num(x, 0.0, math.inf, -math.inf), axis, dtype, keepdim)
 
 
-@api(*spread("mean", *PUBLIC), x=UNCENTRED, axis=AXES, traits={"exact_sums": True})
+@api(*spread("mean", *PUBLIC), x=UNCENTRED, axis=AXES, traits={"exact_sums": True}, regimes=LARGE_SUM)
 def mean(x, axis=None, keepdim=False, name=None, *, dtype=None, out=None):
     """The mean of integers is an integer, rounded towards zero."""
     dtype = as_dtype(dtype) or x.dtype
@@ -72,7 +82,7 @@ def mean(x, axis=None, keepdim=False, name=None, *, dtype=None, out=None):
     return torch.mean(wide, axes_of(x, axis), keepdim=keepdim).to(dtype)
 
 
-@api(*spread("nanmean", *PUBLIC), x=UNCENTRED, axis=AXES, traits={"exact_sums": True})
+@api(*spread("nanmean", *PUBLIC), x=UNCENTRED, axis=AXES, traits={"exact_sums": True}, regimes=LARGE_SUM)
 def nanmean(x, axis=None, keepdim=False, name=None):
     return torch.nanmean(x, axes_of(x, axis), keepdim=keepdim)
 
@@ -90,7 +100,7 @@ def amin(x, axis=None, keepdim=False, name=None, *, out=None):
     return torch.amin(x, axes_of(x, axis), keepdim)
 
 
-@api(*spread("prod", *PUBLIC), x=factors, axis=AXES, regimes={"exact": {"x": some_zeros}})
+@api(*spread("prod", *PUBLIC), x=factors, axis=AXES, regimes=PRODUCTS)
 def prod(x, axis=None, keepdim=False, dtype=None, out=None, name=None):
     rows, kept = rows_of(x, axis)
     rows = rows.to(as_dtype(dtype) or x.dtype)

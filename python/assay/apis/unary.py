@@ -6,6 +6,7 @@ from assay.reference import torch
 from assay.registry import api, same
 from assay.rules import integers, positive, uniform
 from assay.shorthand import FACTORS, IN_PLACE, METHOD_IN_PLACE, PUBLIC, cycled, edges, special, spread
+from assay.spec import FLOATING
 
 # Wide enough for the function's shape.
 AROUND_ZERO = uniform(-3, 3)
@@ -26,6 +27,22 @@ SERIES = {"near_one": 1.0, "near_one_back": 2.0}
 BEYOND = edges("x", without="nan wide")
 
 
+# Where exponentials leave the range of float32 and float64.
+NEAR_88 = (88.5, -88.5, 88.7, -88.7, 709.5, -709.5, 709.75)
+NEAR_89 = (89.0, -89.0, 89.25, -89.25, 710.25, -710.25, 710.45)
+NEAR_91 = (90.0, -91.5, 713.0, -713.0)
+
+
+def to_the_end(*ends):
+    """Rules under `wide`: these numbers, others around zero, and very small and large ones."""
+    others = (0.0, 0.3, -2.0, 15.0, -30.0, 60.0, -(2.0**-30), 2.0**40, 1e-38, -1e38)
+    listed = cycled((*ends, *others))
+    return {"wide": {"x": lambda this: listed(this) if this.dtype in FLOATING else None}}
+
+
+WHOLE = {"whole": True}
+
+
 def unary(stems, *forms, x=None, traits=None, regimes=None):
     """Functions with PyTorch's name and one tensor argument."""
     same("x, name=None", *spread(stems, *forms), x=x, traits=traits, regimes=regimes)
@@ -39,13 +56,14 @@ unary("abs neg", *IN_PLACE)
 unary("rad2deg", *PUBLIC, x=AROUND_ZERO)
 unary("sinc", *PUBLIC, *IN_PLACE, x=AROUND_ZERO, traits=NEAR_ONE)
 unary("deg2rad", *PUBLIC, x=uniform(-360, 360))
-unary("sin cos atan sinh cosh asinh", *PUBLIC, *IN_PLACE, x=AROUND_ZERO, traits=DIRECT)
+unary("sin cos atan asinh", *PUBLIC, *IN_PLACE, x=AROUND_ZERO, traits=DIRECT)
 # 1 - tanh² doubles the error of 5 ulps of Paddle's tanh.
 unary("tanh", *PUBLIC, *IN_PLACE, x=AROUND_ZERO, traits={"near_one_back": 1.0})
-unary("i0", *PUBLIC, *IN_PLACE, x=AROUND_ZERO, traits=SERIES)
-unary("expm1 erf", *PUBLIC, x=AROUND_ZERO)
-unary("exp sigmoid", *PUBLIC, *METHOD_IN_PLACE, x=AROUND_ZERO, traits=DIRECT)
-unary("expm1 erf", "paddle.{}_", x=AROUND_ZERO)
+unary("i0", *PUBLIC, *IN_PLACE, x=AROUND_ZERO, traits=SERIES, regimes=to_the_end(*NEAR_91))
+unary("expm1", *PUBLIC, "paddle.{}_", x=AROUND_ZERO, regimes=to_the_end(*NEAR_88))
+unary("erf", *PUBLIC, "paddle.{}_", x=AROUND_ZERO)
+unary("exp", *PUBLIC, *METHOD_IN_PLACE, x=AROUND_ZERO, traits=DIRECT, regimes=to_the_end(*NEAR_88))
+unary("sigmoid", *PUBLIC, *METHOD_IN_PLACE, x=AROUND_ZERO, traits=DIRECT)
 unary("tan", *PUBLIC, *IN_PLACE, x=uniform(-1.2, 1.2))
 unary("asin acos atanh", *PUBLIC, *IN_PLACE, x=INSIDE_ONE)
 unary("erfinv", *PUBLIC, *METHOD_IN_PLACE, x=INSIDE_ONE, traits=SERIES)
@@ -55,8 +73,35 @@ unary("lgamma", *PUBLIC, *IN_PLACE, x=ABOVE_ZERO, traits=NEAR_ONE)
 # Kernels subtract up to ten reciprocals from log(10).
 unary("digamma", *PUBLIC, *IN_PLACE, x=ABOVE_ZERO, traits=SERIES)
 unary("sqrt rsqrt reciprocal", *PUBLIC, *METHOD_IN_PLACE, x=ABOVE_ZERO, regimes=BEYOND)
-unary("floor ceil", *PUBLIC, *METHOD_IN_PLACE, x=STEPS)
-same("input, name=None", *spread("trunc", *PUBLIC, *IN_PLACE), input=STEPS)
+unary("floor ceil", *PUBLIC, *METHOD_IN_PLACE, x=STEPS, traits=WHOLE)
+same("input, name=None", *spread("trunc", *PUBLIC, *IN_PLACE), input=STEPS, traits=WHOLE)
+
+
+def _halves(x):
+    """exp(|x|) / 2, which does not overflow before sinh does, and exp(-|x|) / 2."""
+    root = torch.exp(x.abs() / 2)
+    return root / 2 * root, torch.exp(-x.abs()) / 2
+
+
+HYPERBOLIC = {"x": AROUND_ZERO, "traits": DIRECT, "regimes": to_the_end(*NEAR_89)}
+
+
+@api(*spread("sinh", *PUBLIC, *IN_PLACE), **HYPERBOLIC)
+def sinh(x, name=None):
+    """PyTorch's overflows too early."""
+    if not x.is_floating_point():
+        return torch.sinh(x)
+    wide = x.double()
+    small = wide.clamp(-1, 1)
+    near = (torch.expm1(small) - torch.expm1(-small)) / 2
+    grown, shrunk = _halves(torch.where(wide.abs() < 1, 1.0, wide))
+    return torch.where(wide.abs() < 1, near, torch.sign(wide) * (grown - shrunk)).to(x.dtype)
+
+
+@api(*spread("cosh", *PUBLIC, *IN_PLACE), **HYPERBOLIC)
+def cosh(x, name=None):
+    """PyTorch's overflows too early."""
+    return sum(_halves(x.double())).to(x.dtype) if x.is_floating_point() else torch.cosh(x)
 
 
 @api("paddle.Tensor.__neg__")
@@ -93,7 +138,14 @@ same("x, name=None", *spread("gammaln", *PUBLIC, *IN_PLACE), to="torch.lgamma", 
 same("x, name=None", *spread("i0e", *PUBLIC), home="torch.special", x=AROUND_ZERO, traits=SERIES)
 
 
-same("x, name=None", *spread("i1", *PUBLIC), home="torch.special", x=AROUND_ZERO, traits=SERIES)
+same(
+    "x, name=None",
+    *spread("i1", *PUBLIC),
+    home="torch.special",
+    x=AROUND_ZERO,
+    traits=SERIES,
+    regimes=to_the_end(*NEAR_91),
+)
 
 
 same("x, name=None", *spread("i1e", *PUBLIC), home="torch.special", x=AROUND_ZERO, traits=SERIES)
@@ -118,6 +170,7 @@ same(
     *spread("round", *PUBLIC, *METHOD_IN_PLACE),
     # With decimals the rounded x · 10^decimals may differ; integers do not.
     x=lambda decimals=0: integers(-50, 50) if decimals else STEPS,
+    traits={"whole": lambda decimals=0: not decimals},
 )
 def round(x, decimals=0, name=None):
     if x.is_complex():

@@ -78,7 +78,7 @@ def _known_by(facts: Fields) -> str:
             means += f"; the reference in the precision of the call gives {shown.by_reference}"
         return means
     if shown.equality == "bits":
-        return "definition: the call moves elements and keeps their bits"
+        return "definition: no kernel rounds this result, so its bits are given"
     build = of_run(of_run("reference.lane"))
     return f"the reference lane, {of_run('reference.framework')} {build}, on the same inputs"
 

@@ -47,6 +47,8 @@ F.bilinear P.bilinear input1=x1 input2=x2
 F.pixel_shuffle P.pixel_shuffle input=x
 F.pixel_unshuffle P.pixel_unshuffle input=x
 F.channel_shuffle P.channel_shuffle input=x
+torch.cosh paddle.cosh input=x
+torch.sinh paddle.sinh input=x
 torch.dist paddle.dist input=x other=y
 torch.dot paddle.dot input=x tensor=y
 torch.frac paddle.frac input=x
@@ -77,13 +79,14 @@ def formula_of(api: str, parameters: tuple[str, ...]) -> Formula | None:
     if home not in ("torch", "torch.Tensor", "torch.nn.functional", "torch.linalg", "torch.special"):
         return None
     plain = stem[:-1] if changes_input(api) and not stem.endswith("__") else stem
-    like, renamed = _PADDLE.get(api, ("", {}))
+    like, renamed = _PADDLE.get(api) or _PADDLE.get(f"torch.{plain}", ("", {}))
     formula = REGISTRY[like].call if like else _OWN.get(plain)
     if formula is None or not parameters:
         return None
     taken = tuple(inspect.signature(formula).parameters)
+    renamed = {parameters[0]: taken[0]} | renamed
     if not like:
-        renamed = {parameters[0]: taken[0]} | (dict.fromkeys(("other", "mat2"), "y") if "y" in taken else {})
+        renamed |= dict.fromkeys(("other", "mat2"), "y") if "y" in taken else {}
 
     def evaluate(named: dict[str, Any]) -> Any:
         tensors = [value for value in named.values() if isinstance(value, torch.Tensor)]

@@ -285,14 +285,21 @@ def _apart(this: Any, x: Any, axis: int = 0) -> Any:
 
 
 def _anywhere(this: Any, x: Any, accumulate: bool = False) -> Any:
-    """Indices into all elements; no two equal, unless equal ones are added up."""
+    """Indices into all elements, half of them from the end; no two equal, unless equal ones are added up."""
     if accumulate or this.size > min(x.size, MOST_ELEMENTS):
-        return integers(0, max(1, x.size))
-    return Literal([x.size - 1 - place for place in range(this.size)])
+        return integers(-x.size, max(1, x.size))
+    return Literal([-1 - place if place % 2 else x.size - 1 - place for place in range(this.size)])
+
+
+def _both_ways(x: Any, axis: Any = None) -> Any:
+    """Indices from the start and from the end."""
+    extent = _extent(x, axis)
+    return integers(-extent, extent) if extent else integers(0, 1)
 
 
 _INDEX = integers(0, _extent)
-known("index_copy index_copy_ index_fill index_fill_", family="gather_scatter", index=_apart)
+known("index_copy index_copy_", family="gather_scatter", index=_apart)
+known("index_fill index_fill_", family="gather_scatter", index=lambda x, axis=0: _both_ways(x, axis))
 known(
     "index_add index_add_ index_reduce index_reduce_ index_select gather",
     family="gather_scatter",
@@ -301,8 +308,8 @@ known(
 known("scatter scatter_", family="gather_scatter", index=_apart)
 known("scatter_add scatter_add_ scatter_reduce scatter_reduce_", family="gather_scatter", index=_INDEX)
 known("put put_", family="gather_scatter", index=_anywhere)
-known("take", family="gather_scatter", index=integers(0, lambda x: max(1, x.size)))
-known("take_along_dim", family="gather_scatter", indices=integers(0, lambda x, axis=None: _extent(x, axis)))
+known("take", family="gather_scatter", index=lambda x: _both_ways(x))
+known("take_along_dim", family="gather_scatter", indices=_both_ways)
 
 
 def _starts(this: Any, input: Any, include_last_offset: bool = False) -> Any:
@@ -323,11 +330,14 @@ def _repeats(this: Any, output_size: int | None = None) -> Any:
 
 known("embedding_bag", offsets=_starts)
 known("repeat_interleave", repeats=_repeats)
-known(
-    "__getitem__ __setitem__",
-    parameters=("self", "index", "value"),
-    index=integers(0, lambda x: max(1, min(x.shape, default=1))),
-)
+
+
+def _places(x: Any) -> Any:
+    extent = max(1, min(x.shape, default=1))
+    return integers(-extent, extent)
+
+
+known("__getitem__ __setitem__", parameters=("self", "index", "value"), index=_places)
 known(
     "embedding_bag embedding",
     family="embedding",

@@ -1,0 +1,213 @@
+"""PyTorch with faults as its bug reports have them: values that only a draw on purpose shows.
+
+CASES has a case for each; the number in a comment is that of the report on GitHub. Every fault must be found
+under every seed.
+"""
+
+from assay.frameworks.torch_framework import TorchFramework
+
+try:
+    import torch
+except ImportError:  # where only CASES is wanted
+    torch = None
+
+INF, NAN = float("inf"), float("nan")
+
+
+def instead(wrong):
+    return lambda right: wrong
+
+
+def then(change):
+    """The right result, changed."""
+    return lambda right: lambda *args, **kwargs: change(right(*args, **kwargs))
+
+
+def where(values, change):
+    """Wrong where the first argument has such values."""
+
+    def of(right):
+        def wrong(x, *args, **kwargs):
+            found = right(x, *args, **kwargs)
+            return torch.where(values(x.detach()), change(found), found)
+
+        return wrong
+
+    return of
+
+
+def starting_at_zero(right):
+    """The accumulator's unused lanes hold 0."""
+    return lambda x: right(torch.cat([x.flatten(), x.new_zeros(1)]))
+
+
+def index_beside_zero(right):
+    return lambda x: right(torch.cat([x, x.new_zeros(1)])) % len(x)
+
+
+def in_own_dtype(x, y):
+    """Quotient and floor are rounded to half precision."""
+    return torch.floor(x / y)
+
+
+def masked(bits):
+    """The hardware takes the shift count modulo the width."""
+    return lambda right: lambda x, y: right(x, y % bits)
+
+
+def saturated(right):
+    """The smallest number divided by -1 gives the largest one."""
+
+    def wrong(x, y):
+        info = torch.iinfo(x.dtype)
+        return torch.where((x == info.min) & (y == -1), info.max, right(x, y))
+
+    return wrong
+
+
+def clamped_index(position):
+    """Negative indices count as 0."""
+
+    def of(right):
+        def wrong(*args, **kwargs):
+            args = list(args)
+            args[position] = args[position].clamp(min=0)
+            return right(*args, **kwargs)
+
+        return wrong
+
+    return of
+
+
+def to_the_end(right):
+    """The last bag takes all indices that are left."""
+
+    def wrong(index, weight, offsets, **kwargs):
+        offsets = torch.cat([offsets[:-1], offsets.new_tensor([len(index)])])
+        return right(index, weight, offsets, **kwargs)
+
+    return wrong
+
+
+def summed_in_half(x):
+    return x.detach().float().sum().half() / x.numel() + (x - x.detach()).mean()
+
+
+def in_int32(right):
+    return lambda *args: right(*(arg.int() for arg in args)).long()
+
+
+def infinite_beyond(limit):
+    """Overflows a little too early."""
+
+    def of(right):
+        def wrong(x):
+            found = right(x)
+            return torch.where(found.abs() > torch.finfo(x.dtype).max / limit, found * INF, found)
+
+        return wrong
+
+    return of
+
+
+def positive_zero(right):
+    return lambda x: right(x) + 0.0
+
+
+def one_cycle(right):
+    """Sattolo's algorithm: no element keeps its place."""
+
+    def wrong(n):
+        order = list(range(n))
+        for i in range(n - 1, 0, -1):
+            j = int(torch.randint(0, i, (1,)))
+            order[i], order[j] = order[j], order[i]
+        return torch.tensor(order)
+
+    return wrong
+
+
+# case: fault
+CASES = {
+    # Whole numbers in half precision (193754).
+    'torch.floor_divide(Tensor([40], "bfloat16"), Tensor([40], "bfloat16"))': instead(in_own_dtype),
+    'torch.div(Tensor([40], "float16"), Tensor([40], "float16"), rounding_mode="floor")':
+        instead(lambda x, y, rounding_mode: torch.floor(x / y)),
+    'torch.remainder(Tensor([40], "bfloat16"), Tensor([40], "bfloat16"))':
+        instead(lambda x, y: x - torch.floor(x / y) * y),
+    'torch.fmod(Tensor([40], "float16"), Tensor([40], "float16"))':
+        instead(lambda x, y: x - torch.trunc(x / y) * y),
+    # Whole numbers of one sign (191499).
+    'torch.amin(Tensor([20], "int8"))': starting_at_zero,
+    'torch.amax(Tensor([20], "int8"))': starting_at_zero,
+    'torch.min(Tensor([20], "uint8"))': starting_at_zero,
+    'torch.max(Tensor([20], "int32"))': starting_at_zero,
+    'torch.argmin(Tensor([20], "int8"))': index_beside_zero,
+    'torch.argmax(Tensor([20], "int8"))': index_beside_zero,
+    'torch.Tensor.amin(Tensor([20], "int64"))': starting_at_zero,
+    # The smallest number and -1.
+    'torch.Tensor.__floordiv__(Tensor([40], "int32"), Tensor([40], "int32"))': saturated,
+    'torch.Tensor.floor_divide(Tensor([40], "int64"), Tensor([40], "int64"))': saturated,
+    'torch.Tensor.remainder(Tensor([40], "int8"), Tensor([40], "int8"))':
+        lambda right: lambda x, y: torch.where((x == -128) & (y == -1), -1, right(x, y)),
+    # Shifts by the width and beyond (70904).
+    'torch.bitwise_left_shift(Tensor([40], "int32"), Tensor([40], "int32"))': masked(32),
+    'torch.bitwise_right_shift(Tensor([40], "int64"), Tensor([40], "int64"))': masked(64),
+    'torch.Tensor.bitwise_right_shift(Tensor([40], "int8"), Tensor([40], "int8"))':
+        lambda right: lambda x, y: torch.where(y > 7, 0, right(x, y)),
+    # Negative indices.
+    'torch.take(Tensor([4, 6], "float32"), Tensor([10], "int64"))': clamped_index(1),
+    'torch.take_along_dim(Tensor([4, 6], "float32"), Tensor([4, 3], "int64"), 1)': clamped_index(1),
+    'torch.index_fill(Tensor([6, 3], "float32"), 0, Tensor([3], "int64"), 2.0)': clamped_index(2),
+    'torch.Tensor.put(Tensor([30], "float32"), Tensor([6], "int64"), Tensor([6], "float32"))':
+        clamped_index(1),
+    # Bags (190063, 191965).
+    'torch.nn.functional.embedding_bag(Tensor([9], "int64"), Tensor([8, 4], "float32"), '
+    'Tensor([4], "int64"), mode="sum", include_last_offset=True)': to_the_end,
+    # Sums beyond 65,504 with a finite mean (44350).
+    'torch.mean(Tensor([300], "float16"))': instead(summed_in_half),
+    # Products that leave 32 bits.
+    'torch.prod(Tensor([40], "int64"))': lambda right: lambda x: right(x, dtype=torch.int32).long(),
+    'torch.mul(Tensor([40], "int64"), Tensor([40], "int64"))': in_int32,
+    'torch.cumprod(Tensor([40], "int64"), 0)':
+        lambda right: lambda x, dim: right(x, dim, dtype=torch.int32).long(),
+    'torch.matmul(Tensor([5, 7], "int64"), Tensor([7, 3], "int64"))': in_int32,
+    'torch.pow(Tensor([40], "int64"), Tensor([40], "int64"))': in_int32,
+    'torch.lcm(Tensor([40], "int64"), Tensor([40], "int64"))': in_int32,
+    'torch.square(Tensor([40], "int64"))': in_int32,
+    'torch.dot(Tensor([40], "int64"), Tensor([40], "int64"))': in_int32,
+    # Near the ends of the range (48641).
+    'torch.sinh(Tensor([40], "float32"))': infinite_beyond(2),
+    'torch.cosh(Tensor([40], "float32"))': infinite_beyond(2),
+    'torch.exp(Tensor([40], "float64"))': infinite_beyond(2),
+    'torch.expm1(Tensor([40], "float32"))': infinite_beyond(2),
+    'torch.exp2(Tensor([40], "float32"))': infinite_beyond(2),
+    'torch.special.i0e(Tensor([40], "float32"))': where(lambda x: x.abs() > 700, lambda y: y * 0),
+    # Zeros have signs.
+    'torch.round(Tensor([40], "float32"))': positive_zero,
+    'torch.trunc(Tensor([40], "float32"))': positive_zero,
+    'torch.ceil(Tensor([40], "float64"))': positive_zero,
+    'torch.neg(Tensor([40], "float32"))': instead(lambda x: 0 - x),
+    'torch.Tensor.round(Tensor([40], "float16"))': positive_zero,
+    # Promises.
+    'torch.clone(Tensor([4, 6], "float32"))': instead(lambda x: x.view_as(x)),
+    'torch.median(Tensor([9], "float32"))':
+        lambda right: lambda x: right(torch.nan_to_num(x, INF)),
+    'torch.heaviside(Tensor([40], "float32"), Tensor([40], "float32"))':
+        instead(lambda x, y: torch.where(x == 0, y, (x >= 0).to(x.dtype)).detach()),
+    'torch.randperm(40)': one_cycle,
+}  # fmt: skip
+
+FAULTS = {case.split("(")[0]: fault for case, fault in CASES.items()}
+
+
+class Faulty(TorchFramework):
+    """PyTorch with the faults."""
+
+    def resolve(self, name):
+        right = super().resolve(name)
+        return FAULTS[name](right) if name in FAULTS else right
+
+
+def create():
+    return Faulty()
