@@ -169,7 +169,7 @@ class CaseInputs:
             return self.framework.dtypes.get(value) or refuse(f"this build has no dtype {value}")
         if kind is PlaceName:
             return self.framework.place(value)
-        if kind is str and parameter == "memory_format":
+        if kind is str and parameter in ("memory_format", "layout"):
             return self.framework.memory_format(value)
         if kind is str:
             return self.variant.dtype(value)

@@ -60,6 +60,8 @@ constexpr std::array<MemoryFormat, 4> kMemoryFormats = {{{"channels_last", 4},
                                                          {"channels_last_3d", 5},
                                                          {"contiguous_format", 0},
                                                          {"preserve_format", 0}}};
+constexpr std::array<std::string_view, 6> kLayouts = {"strided",    "sparse_coo", "sparse_csr",
+                                                      "sparse_csc", "sparse_bsr", "sparse_bsc"};
 
 }  // namespace
 
@@ -75,6 +77,11 @@ const MemoryFormat* find_memory_format(std::string_view word) {
   word.remove_prefix(kTorch.size());
   const auto* found = std::ranges::find(kMemoryFormats, word, &MemoryFormat::name);
   return found == kMemoryFormats.end() ? nullptr : found;
+}
+
+bool is_layout(std::string_view word) {
+  return word.starts_with(kTorch) &&
+         std::ranges::find(kLayouts, word.substr(kTorch.size())) != kLayouts.end();
 }
 
 bool CaseReader::tensor() {

@@ -192,7 +192,7 @@ bool CaseReader::named_value(std::string_view word, unsigned depth) {
   if (word == "complex") return complex_call();
   if (word == "Place") return place();
   if (word == "paddle.Size") return size_of_paddle(depth);
-  if (find_memory_format(word)) {
+  if (find_memory_format(word) || is_layout(word)) {
     set_text(add(ValueKind::string), span(word.substr(word.find('.') + 1)));
     return true;
   }

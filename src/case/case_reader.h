@@ -102,6 +102,8 @@ struct MemoryFormat {
 
 // Finds "torch.channels_last" and the like; nullptr for another word.
 const MemoryFormat* find_memory_format(std::string_view word);
+// Whether the word is a layout of PyTorch: "torch.strided", "torch.sparse_coo" and the like.
+bool is_layout(std::string_view word);
 // The dtype of this name, also as programs write it: torch.bfloat16, paddle.float32.
 std::optional<DType> dtype_of(std::string_view word);
 

@@ -18,13 +18,15 @@
 //             | "Place" "(" name [":" digits] ")"                 (a device: cpu, gpu:0)
 //             | "paddle.Size" "(" "[" values "]" ")"              (read as the list)
 //             | "torch." format                       (read as the string "channels_last")
+//             | "torch." layout                       (read as the string "strided")
 //             | "type" "(" name ")"                     (bool, int, float, complex, numpy.…)
 //   shape     = "[" extents "]" | "paddle.Size" "(" "[" extents "]" ")"
 //   option    = "place" "=" place | "strides" "=" "[" extents "]"
 //             | "is_contiguous" "=" ("True" | "False")
 //             | "memory_format" "=" (string | "torch." format)    (read as the strides)
 //   format    = "channels_last" | "channels_last_3d" | "contiguous_format" | "preserve_format"
-//   extent    = whole numbers joined by + - * //         (16777216//4)
+//   layout    = "strided" | "sparse_coo" | "sparse_csr" | "sparse_csc" | "sparse_bsr" |
+//   "sparse_bsc" extent    = whole numbers joined by + - * //         (16777216//4)
 //
 // Blanks may stand between any two tokens, and a comma after the last value of a sequence.
 // Parentheses around one value without a comma are that value. case/literal.h describes numbers and

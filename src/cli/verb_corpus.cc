@@ -7,9 +7,11 @@
 #include <CLI/Formatter.hpp>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/atomic_file.h"
 #include "base/process.h"
 #include "base/terminal.h"
 #include "case/corpus.h"
@@ -28,24 +30,36 @@ struct OpInfoOptions {
   std::string torch_python;
   std::string settings_file;
   std::string framework = "torch";
+  std::string out;  // the file for the cases; empty: standard output
 };
 
-// Runs assay.torch_cases.opinfo in the lane's interpreter, with our output.
-Result<int> write_opinfo(const OpInfoOptions& chosen) {
+// Runs a module of assay.torch_cases in the lane's interpreter, with our output.
+Result<int> write_cases(const std::string& module, const std::vector<std::string>& words,
+                        const OpInfoOptions& chosen) {
   ASSAY_TRY(const LanePackage package, LanePackage::find());
   ASSAY_TRY(const Settings settings, load_settings(chosen.settings_file));
   const FrameworkConfig config = settings.framework("torch", chosen.torch_python);
-  SpawnOptions options = module_command(config, package, "assay.torch_cases.opinfo");
-  for (const std::string& word : {std::string("--dtypes"), chosen.dtypes, "--ops=" + chosen.ops}) {
-    options.argv.push_back(word);
+  SpawnOptions options = module_command(config, package, "assay.torch_cases." + module);
+  options.argv.insert(options.argv.end(), words.begin(), words.end());
+  options.environment.emplace_back("PYTHONHASHSEED=0");  // OpInfo's database iterates over sets
+  std::optional<AtomicFile> file;
+  if (!chosen.out.empty()) {
+    ASSAY_TRY(file, AtomicFile::create(chosen.out));
   }
-  options.environment.emplace_back("PYTHONHASHSEED=0");  // the database iterates over sets
-  options.fds = {{STDOUT_FILENO, STDOUT_FILENO}, {STDERR_FILENO, STDERR_FILENO}};
+  options.fds = {{file ? file->fd() : STDOUT_FILENO, STDOUT_FILENO},
+                 {STDERR_FILENO, STDERR_FILENO}};
   ASSAY_TRY(Process process, Process::spawn(options));
   ASSAY_TRY(const ExitStatus status, process.wait_at_most(kLongest));
+  if (status.ok() && file) ASSAY_CHECK(file->commit());
   if (status.ok()) return kAllGood;
-  if (status.code == kUsage) return usage_error("--ops or --dtypes: see the line above");
+  if (status.code == kUsage) return usage_error("no cases: see the line above");
   return fail(fmt::format("{} wrote no cases: {}", config.python, status.describe()));
+}
+
+void add_interpreter(CLI::App& app, OpInfoOptions& chosen) {
+  app.add_option("--torch_python", chosen.torch_python,
+                 "Python with PyTorch (OpInfo: and expecttest)");
+  app.add_option("--settings", chosen.settings_file, "Settings file; otherwise assay.toml");
 }
 
 void add_flags(CLI::App& opinfo, OpInfoOptions& chosen) {
@@ -55,14 +69,18 @@ void add_flags(CLI::App& opinfo, OpInfoOptions& chosen) {
   opinfo.add_option("--dtypes", chosen.dtypes, "Dtypes, separated by commas")
       ->capture_default_str();
   opinfo.add_option("--ops", chosen.ops, "A regular expression that the names of ops contain");
-  opinfo.add_option("--torch_python", chosen.torch_python, "Python with PyTorch and expecttest");
-  opinfo.add_option("--settings", chosen.settings_file, "Settings file; otherwise assay.toml");
+  add_interpreter(opinfo, chosen);
+}
+
+Result<int> write_opinfo(const OpInfoOptions& chosen) {
+  return write_cases("opinfo", {"--dtypes", chosen.dtypes, "--ops=" + chosen.ops}, chosen);
 }
 
 }  // namespace
 
 Verb add_corpus_verb(CLI::App& parent) {
-  CLI::App* app = parent.add_subcommand("corpus", "Check corpus files, or write one from OpInfo");
+  CLI::App* app =
+      parent.add_subcommand("corpus", "Check corpus files, or write one from OpInfo or a trace");
   app->require_subcommand(1);
   CLI::App* check = app->add_subcommand("check", "Parse every line and print those that are wrong");
   auto files = std::make_shared<std::vector<std::string>>();
@@ -72,8 +90,19 @@ Verb add_corpus_verb(CLI::App& parent) {
       app->add_subcommand("opinfo", "Write the cases that PyTorch's own OpInfo database describes");
   auto chosen = std::make_shared<OpInfoOptions>();
   add_flags(*opinfo, *chosen);
-  return {app, [files, opinfo, chosen]() -> Result<int> {
+  CLI::App* import =
+      app->add_subcommand("import", "Write the cases of operator traces that others publish");
+  auto trace = std::make_shared<std::string>();
+  import
+      ->add_option("PATH", *trace,
+                   "A trace of tritonbench (.txt), BackendBench (.parquet) or GraphNet (model.py),"
+                   " or a folder of them")
+      ->required();
+  import->add_option("--out", chosen->out, "Write the cases to this file");
+  add_interpreter(*import, *chosen);
+  return {app, [files, opinfo, import, chosen, trace]() -> Result<int> {
             if (opinfo->parsed()) return write_opinfo(*chosen);
+            if (import->parsed()) return write_cases("traces", {"--", *trace}, *chosen);
             ASSAY_TRY(const CorpusCheck found,
                       check_corpus(*files, [](std::string_view text) { show_text(stdout, text); }));
             return found.failed == 0 ? kAllGood : kSomeFailed;

@@ -94,6 +94,7 @@ TEST(Canonical, WhereATensorLies) {
   EXPECT_EQ(canonical_value("Tensor([2,1,8,5],'int8',memory_format=torch.channels_last)"),
             R"(Tensor([2, 1, 8, 5], "int8"))");
   EXPECT_EQ(canonical_value("torch.preserve_format"), R"("preserve_format")");
+  EXPECT_EQ(canonical_value("torch.sparse_coo"), R"("sparse_coo")");
   EXPECT_EQ(canonical_value("Tensor([4,2],'int8', strides=[2,1], is_contiguous=True)"),
             R"(Tensor([4, 2], "int8"))");
   EXPECT_EQ(canonical_value("Place( gpu:0 )"), "Place(gpu:0)");

@@ -156,7 +156,7 @@ class Framework(ABC):
         return name
 
     def memory_format(self, name: str) -> Any:
-        """The object for a memory format that a case names."""
+        """The object for a memory format or a layout that a case names."""
         refuse(f"{self.name} has no memory format {name}")
 
     def laid_out(self, results: Any, memory_format: Any) -> bool:

@@ -20,6 +20,7 @@ KEPT_BYTES = 1 << 29
 # A result that perturbed operations move by more units than this is one of terms that cancel.
 CANCELLED = 4
 MEMORY_FORMATS = ("channels_last", "channels_last_3d", "contiguous_format", "preserve_format")
+LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
 
 # A kernel that another one hides. PyTorch itself replaces those of the device `meta`.
 _INACTIVE = re.compile(r"^(?!Meta )\w+ \(inactive\)", re.M)
@@ -407,9 +408,9 @@ class TorchFramework(Framework):
         return self.torch.as_strided(memory, spec.shape, spec.strides)
 
     def memory_format(self, name: str) -> Any:
-        """torch.channels_last, torch.channels_last_3d, torch.contiguous_format or torch.preserve_format."""
-        if name not in MEMORY_FORMATS:
-            refuse(f"there is no memory format {name}; there are {', '.join(MEMORY_FORMATS)}")
+        """One of MEMORY_FORMATS or LAYOUTS as PyTorch's object."""
+        if name not in (*MEMORY_FORMATS, *LAYOUTS):
+            refuse(f"there is no memory format {name}; there are {', '.join((*MEMORY_FORMATS, *LAYOUTS))}")
         return getattr(self.torch, name)
 
     def laid_out(self, results: Any, memory_format: Any) -> bool:

@@ -123,7 +123,7 @@ class Case:
             return f"{module}.{value}" if isinstance(value, DtypeName) else None
 
         def argument(name: str, value: Any) -> str:
-            if name == "memory_format" and isinstance(value, str):
+            if name in ("memory_format", "layout") and isinstance(value, str):
                 return f"{name}={module}.{value}"
             return f"{name}={literal(value, named)}"
 

@@ -1,0 +1,238 @@
+"""Cases from operator traces that others publish: `assay corpus import`.
+
+Three forms are read. None is evaluated: Python's parser makes a tree of the text, and only known nodes of the
+tree become part of a case.
+
+    Operator: aten.addmm.default                                          tritonbench, PyTorch's own logs (.txt)
+    cnt: 3, ((T([8], f16), T([2, 4], f16), T([4, 8], f16, stride=(1, 4))), {})
+    op_name = 'aten.add.Tensor', args = '((T([2], f32), 1), {})'          BackendBench (.parquet)
+    model.py with weight_meta.py                                          GraphNet (assay.torch_cases.graphs)
+"""
+
+import argparse
+import ast
+import json
+import math
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from assay.frameworks.torch_framework import LAYOUTS, MEMORY_FORMATS
+from assay.shared import DTYPES as KNOWN_DTYPES
+from assay.torch_cases.names import OPERATORS
+
+# Abbreviations of torch.utils._dtype_abbrs.
+DTYPES = {
+    "bf16": "bfloat16", "f64": "float64", "f32": "float32", "f16": "float16", "c32": "complex32",
+    "c64": "complex64", "c128": "complex128", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
+    "b8": "bool", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64", "f8e4m3fn": "float8_e4m3fn",
+    "f8e5m2": "float8_e5m2",
+}  # fmt: skip
+_OF_MACHINE = ("device", "pin_memory")  # arguments that a case leaves to the lane
+_NAME = re.compile(r"\w+\.\w+(\.\w+)?", re.ASCII)
+_SAMPLE = 3  # lines of each reason that are shown
+
+
+class Unreadable(Exception):
+    """Why no case can be written for a line."""
+
+
+class Line(NamedTuple):
+    """One operator call of a trace, or the reason why it is none."""
+
+    where: str  # file and line
+    text: str  # the case
+    reason: str = ""
+
+
+def lines_of(path: Path) -> Iterator[Line]:
+    """The calls of a file, or of all files below a folder."""
+    if path.is_dir():
+        files = sorted(each for each in path.rglob("*") if each.suffix in (".txt", ".parquet", ".py"))
+        for file in files:
+            if file.suffix != ".py" or file.name == "model.py":
+                yield from lines_of(file)
+    elif path.suffix == ".parquet":
+        yield from _of_parquet(path)
+    elif path.suffix == ".py":
+        from assay.torch_cases.graphs import cases_of
+
+        yield from cases_of(path)
+    else:
+        yield from _of_text(path)
+
+
+def _of_text(path: Path) -> Iterator[Line]:
+    """Tritonbench's text: operators, each followed by its calls."""
+    operator = ""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for number, line in enumerate(file, 1):
+            where = f"{path}:{number}"
+            line = line.strip()
+            if line.startswith("Operator:"):
+                operator = line.removeprefix("Operator:").strip()
+            elif found := re.match(r"cnt: *\d+, *(.*)", line):
+                yield _line(where, operator, found[1])
+            elif line and not line.startswith("#"):
+                yield Line(where, line, "the line has neither `Operator: NAME` nor `cnt: N, (ARGUMENTS)`")
+
+
+def _of_parquet(path: Path) -> Iterator[Line]:
+    try:
+        import pyarrow.parquet as parquet
+    except ImportError as error:
+        raise ImportError(f"{error}; a parquet file needs it: {sys.executable} -m pip install pyarrow") from error
+    number = 0
+    for batch in parquet.ParquetFile(path).iter_batches(columns=["op_name", "args"]):
+        for row in batch.to_pylist():
+            number += 1
+            yield _line(f"{path}:{number}", str(row["op_name"]), str(row["args"]))
+
+
+def _line(where: str, operator: str, arguments: str) -> Line:
+    try:
+        return Line(where, case_of(operator, arguments))
+    except Unreadable as error:
+        return Line(where, f"{operator}{arguments}", str(error))
+
+
+def case_of(operator: str, arguments: str) -> str:
+    """The case of an operator such as `aten.add.Tensor` and of its arguments, a tuple and a dict as text.
+    Raises Unreadable."""
+    if not _NAME.fullmatch(operator):
+        raise Unreadable("no operator has this name")
+    try:
+        tree = ast.parse(arguments.strip().strip("'\""), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise Unreadable("the arguments are no tuple and dict of Python's") from error
+    match tree:
+        case ast.Tuple(elts=[ast.Tuple(elts=args), ast.Dict(keys=keys, values=values)]):
+            parts = [_value(each) for each in args]
+            named = zip(keys, values, strict=True)
+            parts += [f"{key}={value}" for key, value in map(_named, named) if key not in _OF_MACHINE]
+            return f"{OPERATORS}.{_present(operator)}({', '.join(parts)})"
+    raise Unreadable("the arguments are no tuple and dict of Python's")
+
+
+def _present(operator: str) -> str:
+    """The name that an overload of old releases has now. `SymInt` was the overload of each operator whose
+    shapes may be symbols; later the plain overload took them."""
+    if operator == "aten.sum.SymInt":
+        return "aten.sum.dim_IntList"
+    return re.sub(r"\.SymInt$", ".default", operator)
+
+
+def _named(pair: tuple[ast.expr | None, ast.expr]) -> tuple[str, str]:
+    key, value = pair
+    if not (isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isidentifier()):
+        raise Unreadable("a keyword argument has no name")
+    return key.value, "" if key.value in _OF_MACHINE else _value(value)
+
+
+def _value(tree: ast.expr) -> str:
+    match tree:
+        case ast.Constant(value=str(word)) if word in DTYPES:
+            return f"Dtype({DTYPES[word]})"
+        case ast.Constant(value=value):
+            return _constant(value)
+        case ast.UnaryOp(op=ast.USub(), operand=operand) if (text := _value(operand)) and text[0] != "-":
+            return f"-{text}"
+        case ast.Name(id=name) if name in DTYPES:
+            return f"Dtype({DTYPES[name]})"
+        case ast.Name(id="inf" | "nan" as name):
+            return _constant(float(name))
+        case ast.Attribute(value=ast.Name(id="torch" | "th"), attr=name):
+            return _attribute(name)
+        case ast.List(elts=parts):
+            return f"list[{', '.join(map(_value, parts))}]"
+        case ast.Tuple(elts=parts):
+            return f"tuple({''.join(f'{_value(each)}, ' for each in parts).rstrip(' ')})"
+        case ast.Call(func=ast.Name(id="T"), args=args, keywords=keywords):
+            return _tensor(args, {each.arg: each.value for each in keywords})
+        case ast.Call(func=ast.Name(id="ST")):
+            raise Unreadable("a sparse tensor")
+        case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value="inf" | "-inf" | "nan" as word)]):
+            return _constant(float(word))
+        case ast.Call(func=ast.Attribute(attr="device") | ast.Name(id="device")):
+            return "Place(gpu:0)" if "cuda" in ast.unparse(tree) else "Place(cpu)"
+    raise Unreadable(f"an argument that no case has: {ast.unparse(tree)[:40]}")
+
+
+def _constant(value: Any) -> str:
+    if value is None or value is Ellipsis or isinstance(value, bool | int):
+        return str(value)
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else f"math.{value}" if value > 0 else str(value)
+    if isinstance(value, complex):
+        return f"complex({value.real!r}, {value.imag!r})"
+    if isinstance(value, str):
+        return json.dumps(value)
+    raise Unreadable(f"an argument of type {type(value).__name__}")
+
+
+def _attribute(name: str) -> str:
+    if name in KNOWN_DTYPES:
+        return f"Dtype({name})"
+    if name in (*MEMORY_FORMATS, *LAYOUTS):
+        return f"torch.{name}"
+    raise Unreadable(f"an argument that no case has: torch.{name}")
+
+
+def _tensor(args: list[ast.expr], named: dict[str | None, ast.expr]) -> str:
+    """`T([2, 3], f16, stride=(1, 2))`, or with the strides in third place."""
+    if len(args) == 3:
+        named["stride"] = args.pop()
+    match args:
+        case [ast.List() | ast.Tuple() as shape, ast.Name(id=word)] if word in DTYPES:
+            dtype = DTYPES[word]
+        case _:
+            raise Unreadable("a tensor without a shape and a dtype")
+    if dtype not in KNOWN_DTYPES:
+        raise Unreadable(f"a tensor of {dtype}")
+    options = f", strides=[{_extents(named['stride'])}]" if "stride" in named else ""
+    return f'Tensor([{_extents(shape)}], "{dtype}"{options})'
+
+
+def _extents(tree: ast.expr) -> str:
+    parts = [each.value for each in getattr(tree, "elts", ()) if isinstance(each, ast.Constant)]
+    if len(parts) != len(getattr(tree, "elts", (None,))) or not all(type(each) is int for each in parts):
+        raise Unreadable("a shape or strides that are no list of whole numbers")
+    return ", ".join(map(str, parts))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Writes the cases, each once. Ends with 2 if the path cannot be read or has no case."""
+    parser = argparse.ArgumentParser(prog="assay corpus import")
+    parser.add_argument("path", type=Path)
+    path = parser.parse_args(arguments).path
+    seen: set[str] = set()
+    reasons: dict[str, list[Line]] = {}
+    counts: Counter[str] = Counter()
+    lines = 0
+    try:
+        for line in lines_of(path):
+            lines += 1
+            if line.reason:
+                counts[line.reason] += 1
+                reasons.setdefault(line.reason, []).append(line) if counts[line.reason] <= _SAMPLE else None
+            elif line.text not in seen:
+                seen.add(line.text)
+                print(line.text)
+    except (OSError, ImportError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(f"{lines} calls read, {len(seen)} cases; not read: {counts.total()} calls", file=sys.stderr)
+    for reason, number in counts.most_common():
+        print(f"  {number:6}  {reason}", file=sys.stderr)
+        for each in reasons[reason]:
+            print(f"          {each.where}: {each.text[:160]}", file=sys.stderr)
+    if not seen:
+        print(f"error: {path} has no operator call that assay reads", file=sys.stderr)
+    return 0 if seen else 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
