@@ -12,7 +12,7 @@ from assay.layers import OPTIMIZER, STEPS, Made
 from assay.regimes import FORWARD_ONLY, fill_of, is_free, is_narrow, specs_in
 from assay.registry import Api
 from assay.rules import Literal, ask
-from assay.spec import FLOATING, DtypeName, PlaceName, TensorSpec
+from assay.spec import FLOATING, RESULT_PLACES, DtypeName, PlaceName, TensorSpec
 from assay.torch_cases.entries import Named, entry_of
 from assay.variant import Variant
 from assay.wire import CODES, DIFFERENTIABLE, UNSUPPORTED, Job, Stop, refuse
@@ -20,7 +20,6 @@ from assay.wire import CODES, DIFFERENTIABLE, UNSUPPORTED, Job, Stop, refuse
 LARGE_INPUT = 1 << 20  # elements; smaller tensors reuse warm memory
 # A case with this many input elements may need more memory than the machine has.
 GIANT = 1 << 27
-RESULT_PLACES = ("out", "output")  # parameters that receive the result
 PLAIN = frozenset({int, float, bool, type(None)})  # values that are passed on unchanged
 
 

@@ -65,6 +65,7 @@ def layout_of(shape: Sequence[int], number: int) -> tuple[bool, bool]:
     return turned, number % 3 > 0 or not turned
 
 
+RESULT_PLACES = ("out", "output")  # parameters that receive the result
 FLOATING = frozenset({"float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"})
 COMPLEX = frozenset({"complex64", "complex128"})
 INTEGER = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})

@@ -33,6 +33,7 @@ class TorchFramework(Framework):
     _NO_KERNEL = re.compile(
         r"not implemented for '|Could not run '.*' with arguments from"
         r"|not supported for (?:Half|BFloat16|dtype)|_cpu\" not implemented|not compiled with CUDA"
+        r"|expected scalar type (?:Half|BFloat16|Float) but found|conversion is not supported on CPU"
         r"|(?:is|are) not supported on CUDA|Tensor is not supported$|not supported for Long"
     )
     _OUT_OF_MEMORY = re.compile(r"[Oo]ut of memory|can't allocate memory|not enough memory")

@@ -12,11 +12,12 @@ from typing import Any
 
 from assay import reference
 from assay.registry import REGISTRY, Api, changes_input
-from assay.torch_cases import modules
+from assay.spec import RESULT_PLACES
+from assay.torch_cases import aten, modules
 from assay.torch_cases.bounds import TABLE
 from assay.torch_cases.independent_formulas import formula_of
 from assay.torch_cases.likes import FAMILIES, LIKES, SYNONYMS
-from assay.torch_cases.names import OPERATORS, function_of, is_added, parameters_of
+from assay.torch_cases.names import function_of, is_added, parameters_of
 from assay.torch_cases.oracle import Drawn, Oracle
 from assay.wire import Stop
 
@@ -69,38 +70,48 @@ def _made(api: str) -> Api | None:
         return replace(REGISTRY[api], own=True)
     if modules.is_made(api):
         return modules.entry_of(torch, api, function, _made)
-    stem = api.rpartition(".")[2]
-    own = TABLE.get(api) or TABLE.get(stem) or {}
+    stem = aten.stem_of(api)
+    operator, backward = aten.is_operator(api), aten.is_backward(api)
+    own = aten.known_of(api) if operator else TABLE.get(api) or TABLE.get(stem) or {}
     parameters = own.get("parameters") or parameters_of(torch, api, function)
-    in_place = parameters and changes_input(api) and not api.startswith(OPERATORS)
+    written = aten.written_of(function) if operator else []
+    in_place = written[:1] if operator and stem.endswith("_") else parameters[:1] * changes_input(api)
     like = None if "call" in own else like_of(api)
     options: dict[str, Any] = {} if like is None else _options_of(like, parameters)
-    first = {"x": parameters[0]} if parameters else {}
+    first = {"x": "self" if backward and "self" in parameters else parameters[0]} if parameters else {}
     first |= {"axis": "dim"} if "dim" in parameters else {}
     options |= {key: value for key, value in own.items() if key != "parameters"} | {
         **{key: {**options.get(key, {}), **own[key]} for key in _MERGED & own.keys()},
-        "aliases": first | options.get("aliases", {}),
+        "aliases": first | options.get("aliases", {}) | own.get("aliases", {}),
     }
+    if backward:
+        options |= aten.backward_options(options)
+    if aten.is_low_level(api):
+        options["rules"] = {**aten.BY_PARAMETER, **options.get("rules", {})}
+        options["grad"] = aten.BELOW
+    if aten.is_internal(api):
+        options["undefined"] = {**options.get("undefined", {}), "layout": aten.CHOSEN}
     if in_place and options.pop("shown", None):  # it looks at the arguments before the call
         options["undefined"] = dict.fromkeys(("wide", "nan", "infinity", "bulk", "exact"), _CONSISTENCY)
     if like is None:
-        options.setdefault("family", FAMILIES.get(stem.rstrip("_"), ""))
+        options.setdefault("family", _family_of(api))
         if not options["family"]:  # the shapes do not show what it computes
             options.setdefault("traits", {"chained": True})
-    if "running_mean" in parameters:
+    if "running_mean" in parameters and not backward:
         options["updates"] = ("running_mean", "running_var")
+    if updated := tuple(name for name in written if name not in (*in_place, *RESULT_PLACES)):
+        options["updates"] = updated
     distribution = options.pop("call", None)
     call = (
         Drawn(torch, function, distribution)
         if distribution
         else Oracle(torch, function, stem, parameters, options.get("updates"), formula_of(api, parameters))
     )
-    changes = parameters[0] if in_place else ""
     return Api(
         api,
         call,
         parameters,
-        changes=changes,
+        changes=in_place[0] if in_place else "",
         own=True,
         unreferenced=is_added(api) and not distribution,
         **options,
@@ -135,8 +146,16 @@ def _by_reference() -> dict[str, Api]:
     return {path: entry for entry in REGISTRY.values() if (path := getattr(entry.call, "path", None))}
 
 
+def _family_of(api: str) -> str:
+    """The family of a function that Paddle lacks."""
+    names = aten.names_of(api) if aten.is_operator(api) else (api,)
+    return next(filter(None, (FAMILIES.get(name.rpartition(".")[2].rstrip("_")) for name in names)), "")
+
+
 def like_of(api: str) -> Api | None:
     """The entry of the tables for Paddle's function of the same meaning; None if there is none."""
+    if aten.is_operator(api):
+        return next(filter(None, map(like_of, aten.names_of(api))), None)
     plain = api[:-1] if changes_input(api) and not api.endswith("__") else api
     tail = plain.partition(".")[2]
     stem = plain.rpartition(".")[2]

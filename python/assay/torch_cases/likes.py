@@ -91,6 +91,9 @@ LIKES: dict[str, str] = {
     "conv_transpose3d": "paddle.nn.functional.conv3d_transpose",
     "multilabel_soft_margin_loss": "paddle.nn.functional.multi_label_soft_margin_loss",
     "softmin": "paddle.nn.functional.softmax",
+    "threshold": "paddle.nn.functional.thresholded_relu",
+    "col2im": "paddle.nn.functional.fold",
+    "im2col": "paddle.nn.functional.unfold",
     "constant_pad_nd": "paddle.nn.functional.pad",
     "logaddexp2": "paddle.logaddexp",
     "std_mean": "paddle.std",
@@ -116,13 +119,22 @@ FAMILIES: dict[str, str] = {
         "products": "vdot",
         "reduction": "aminmax sum_to_size",
         "loss": "huber_loss",
-        "casting": "byte char short int long bool half float double bfloat16 cfloat cdouble to type",
+        "convolution": "convolution convolution_overrideable slow_conv2d thnn_conv2d conv_depthwise3d",
+        "resize": " ".join(
+            f"upsample_{mode}"
+            for mode in "linear1d bilinear2d bicubic2d trilinear3d nearest1d nearest2d nearest3d".split()
+        ),
+        "embedding": "embedding_dense embedding_sparse",
+        "casting": (
+            "copy to_copy lift_fresh lift_fresh_copy byte char short int long bool half float double "
+            "bfloat16 cfloat cdouble to type"
+        ),
         "shape": (
             "swapdims swapaxes narrow unfold view_as expand_as reshape_as fliplr flipud select unsafe_chunk "
             "unsafe_split resolve_conj resolve_neg alias_copy as_strided_copy detach_copy diagonal_copy "
             "expand_copy narrow_copy permute_copy select_copy slice_copy split_copy split_with_sizes_copy "
             "squeeze_copy t_copy transpose_copy unbind_copy unfold_copy unsqueeze_copy view_copy "
-            "as_strided_scatter conj_physical"
+            "as_strided_scatter conj_physical unsafe_view reshape_alias"
         ),
     }.items()
     for name in names.split()

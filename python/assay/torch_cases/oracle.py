@@ -58,6 +58,16 @@ def copies_of(torch: Any, args: Any, kwargs: Any, wider: dict[Any, Any]) -> tupl
     return args, kwargs, widened
 
 
+def tensors_of(value: Any) -> list[Any]:
+    """A tensor, or a list of tensors, as a list."""
+    return value if isinstance(value, list) else [value]
+
+
+def changed_by(result: Any, args: Any) -> Any:
+    """The result of a call, which is its first argument if it returns nothing."""
+    return args[0] if result is None and args else result
+
+
 class Drawn:
     """The reference of random draws: the distribution that the table states, unless the call raises."""
 
@@ -102,9 +112,7 @@ class Oracle:
         if independent is None and not (self.widens and is_wider):
             return self._updating(named, *plain)
         with self.torch.no_grad():
-            found = self.function(*plain[0], **plain[1])
-        if found is None and plain[0]:  # it has changed its first argument
-            found = plain[0][0]
+            found = changed_by(self.function(*plain[0], **plain[1]), plain[0])
         if independent is not None and getattr(found, "shape", None) == independent.shape:
             return independent.to(found.dtype)
         try:
@@ -129,13 +137,14 @@ class Oracle:
         copies = dict(zip(self.parameters, args, strict=False)) | kwargs
         with self.torch.no_grad():
             for name in self._updated(named):
-                named[name].copy_(copies[name])
-        return args[0] if result is None and args else result
+                for old, new in zip(tensors_of(named[name]), tensors_of(copies[name]), strict=True):
+                    old.copy_(new)
+        return changed_by(result, args)
 
     def _updated(self, named: dict[str, Any]) -> list[str]:
         """The parameters that the call changes beside its result."""
         updates = ask(self.updates, named, None) if callable(self.updates) else self.updates
-        return [name for name in updates or () if isinstance(named.get(name), self.torch.Tensor)]
+        return [name for name in updates or () if isinstance(named.get(name), self.torch.Tensor | list)]
 
     def _rounded(self, wide: Any, found: Any) -> Any:
         """The wide result in the structure and dtypes of the call's own result."""

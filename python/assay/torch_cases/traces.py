@@ -1,12 +1,11 @@
 """Cases from operator traces that others publish: `assay corpus import`.
 
-Three forms are read. None is evaluated: Python's parser makes a tree of the text, and only known nodes of the
+Two forms are read. None is evaluated: Python's parser makes a tree of the text, and only known nodes of the
 tree become part of a case.
 
-    Operator: aten.addmm.default                                          tritonbench, PyTorch's own logs (.txt)
+    Operator: aten.addmm.default                                     tritonbench, PyTorch's own logs (.txt)
     cnt: 3, ((T([8], f16), T([2, 4], f16), T([4, 8], f16, stride=(1, 4))), {})
-    op_name = 'aten.add.Tensor', args = '((T([2], f32), 1), {})'          BackendBench (.parquet)
-    model.py with weight_meta.py                                          GraphNet (assay.torch_cases.graphs)
+    op_name = 'aten.add.Tensor', args = '((T([2], f32), 1), {})'     BackendBench (.parquet)
 """
 
 import argparse
@@ -28,8 +27,8 @@ from assay.torch_cases.names import OPERATORS
 DTYPES = {
     "bf16": "bfloat16", "f64": "float64", "f32": "float32", "f16": "float16", "c32": "complex32",
     "c64": "complex64", "c128": "complex128", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
-    "b8": "bool", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64", "f8e4m3fn": "float8_e4m3fn",
-    "f8e5m2": "float8_e5m2",
+    "b8": "bool", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
+    "f8e4m3fn": "float8_e4m3fn", "f8e5m2": "float8_e5m2",
 }  # fmt: skip
 _OF_MACHINE = ("device", "pin_memory")  # arguments that a case leaves to the lane
 _NAME = re.compile(r"\w+\.\w+(\.\w+)?", re.ASCII)
@@ -51,16 +50,10 @@ class Line(NamedTuple):
 def lines_of(path: Path) -> Iterator[Line]:
     """The calls of a file, or of all files below a folder."""
     if path.is_dir():
-        files = sorted(each for each in path.rglob("*") if each.suffix in (".txt", ".parquet", ".py"))
-        for file in files:
-            if file.suffix != ".py" or file.name == "model.py":
-                yield from lines_of(file)
+        for file in sorted(each for each in path.rglob("*") if each.suffix in (".txt", ".parquet")):
+            yield from lines_of(file)
     elif path.suffix == ".parquet":
         yield from _of_parquet(path)
-    elif path.suffix == ".py":
-        from assay.torch_cases.graphs import cases_of
-
-        yield from cases_of(path)
     else:
         yield from _of_text(path)
 
@@ -84,7 +77,9 @@ def _of_parquet(path: Path) -> Iterator[Line]:
     try:
         import pyarrow.parquet as parquet
     except ImportError as error:
-        raise ImportError(f"{error}; a parquet file needs it: {sys.executable} -m pip install pyarrow") from error
+        raise ImportError(
+            f"{error}; a parquet file needs it: {sys.executable} -m pip install pyarrow"
+        ) from error
     number = 0
     for batch in parquet.ParquetFile(path).iter_batches(columns=["op_name", "args"]):
         for row in batch.to_pylist():
@@ -110,19 +105,29 @@ def case_of(operator: str, arguments: str) -> str:
         raise Unreadable("the arguments are no tuple and dict of Python's") from error
     match tree:
         case ast.Tuple(elts=[ast.Tuple(elts=args), ast.Dict(keys=keys, values=values)]):
+            operator, args = _present(operator, args)
             parts = [_value(each) for each in args]
             named = zip(keys, values, strict=True)
             parts += [f"{key}={value}" for key, value in map(_named, named) if key not in _OF_MACHINE]
-            return f"{OPERATORS}.{_present(operator)}({', '.join(parts)})"
+            return f"{OPERATORS}.{operator}({', '.join(parts)})"
     raise Unreadable("the arguments are no tuple and dict of Python's")
 
 
-def _present(operator: str) -> str:
-    """The name that an overload of old releases has now. `SymInt` was the overload of each operator whose
-    shapes may be symbols; later the plain overload took them."""
+def _present(operator: str, args: list[ast.expr]) -> tuple[str, list[ast.expr]]:
+    """The overload that took the place of one of old releases, and its arguments. `SymInt` was the overload
+    of each operator whose shapes may be symbols. `vec` of a backward pass took the size or the factors of a
+    resize as its forward pass does."""
     if operator == "aten.sum.SymInt":
-        return "aten.sum.dim_IntList"
-    return re.sub(r"\.SymInt$", ".default", operator)
+        return "aten.sum.dim_IntList", args
+    if operator.startswith("aten.upsample_") and operator.endswith("_backward.vec"):
+        match args:
+            case [ast.Call(args=[ast.List(elts=extents), *_]) as grad, size, *between, factors]:
+                size = ast.List(extents[2:]) if isinstance(size, ast.Constant) else size
+                axes = [ast.Constant(None)] * len(extents[2:])
+                return operator.replace(".vec", ".default"), [
+                    grad, size, *between, *(factors.elts if isinstance(factors, ast.List) else axes),
+                ]  # fmt: skip
+    return re.sub(r"\.SymInt$", ".default", operator), args
 
 
 def _named(pair: tuple[ast.expr | None, ast.expr]) -> tuple[str, str]:

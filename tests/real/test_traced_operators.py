@@ -1,0 +1,72 @@
+"""Operators as traces name them: judged as they are called below autograd, and each fault is seen."""
+
+import pathlib
+import subprocess
+
+from engine import ASSAY, run
+
+TRACE = (pathlib.Path(__file__).parent / "trace.txt").read_text()
+# Lines that the CPU has no kernel for, which a GPU has.
+MIXED = """\
+Operator: aten._softmax_backward_data.default
+cnt: 1, ((T([4, 8], f32), T([4, 8], f32), -1, f16), {})
+Operator: aten.native_layer_norm_backward.default
+cnt: 1, ((T([2, 8], f16), T([2, 8], f16), [8], T([2, 1], f32), T([2, 1], f32), None, None, \
+[True, False, False]), {})
+"""
+# A backward pass that is wrong by one percent, and a step that leaves the momentum as it was.
+FAULTY = """
+import torch
+
+library = torch.library.Library("aten", "IMPL")
+
+
+def backward(grad, indices, num_weights, padding_idx, scale):
+    zeros = grad.new_zeros(num_weights, grad.shape[-1])
+    return zeros.index_add(0, indices.flatten(), grad.flatten(0, -2)) * 1.01
+
+
+def sgd(self, grads, momentum_buffer_list, *, weight_decay, momentum, lr, **_):
+    for each, grad, buffer in zip(self, grads, momentum_buffer_list):
+        each.sub_(lr * (buffer * momentum + grad + weight_decay * each))
+
+
+library.impl("embedding_dense_backward", backward, "CPU")
+library.impl("_fused_sgd_", sgd, "CPU")
+"""
+
+
+def imported(folder, trace):
+    """The cases of a trace, as `assay corpus import` writes them."""
+    (folder / "trace.txt").write_text(trace)
+    command = [ASSAY, "corpus", "import", folder / "trace.txt", "--out", folder / "cases.txt"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "not read: 0 calls" in done.stderr, done.stderr
+    return folder / "cases.txt"
+
+
+def outcomes(folder, trace, lane="torch:cpu"):
+    """Outcome of each operator of a trace."""
+    flags = (f"--test-lane={lane}", "--reference-lane=torch:cpu")
+    found = run(folder, imported(folder, trace), *flags)
+    return {case.split("(")[0].removeprefix("torch.ops.aten."): outcome for case, outcome in found.items()}
+
+
+def test_operators_of_a_trace_are_judged(tmp_path):
+    found = outcomes(tmp_path, TRACE)
+    assert len(found) == TRACE.count("Operator:")
+    assert {name for name, outcome in found.items() if outcome != "pass"} == set(), found
+
+
+def test_a_mix_of_dtypes_that_only_a_gpu_has(tmp_path):
+    judged = "Operator: aten.neg.default\ncnt: 1, ((T([4], f32),), {})\n"
+    assert list(outcomes(tmp_path, judged + MIXED).values()) == ["pass", "no_kernel", "no_kernel"]
+
+
+def test_faults_below_autograd_are_found(tmp_path):
+    (tmp_path / "faulty.py").write_text(FAULTY)
+    settings = 'version = 1\n[lanes.faulty]\nframework = "torch"\ndevice = "cpu"\nmodules = ["faulty"]\n'
+    (tmp_path / "assay.toml").write_text(settings + f'environment = ["PYTHONPATH={tmp_path}"]\n')
+    found = outcomes(tmp_path, TRACE, "faulty")
+    wrong = {name for name, outcome in found.items() if outcome != "pass"}
+    assert wrong == {"embedding_dense_backward.default", "_fused_sgd_.default"}
