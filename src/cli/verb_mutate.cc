@@ -17,6 +17,7 @@
 #include "cli/api_config.h"
 #include "cli/api_options.h"
 #include "cli/api_progress.h"
+#include "cli/choices.h"
 #include "cli/exit_code.h"
 #include "cli/fresh_folder.h"
 #include "cli/mutation_cases.h"
@@ -33,14 +34,15 @@ namespace {
 constexpr const char* kMutateExamples = R"(Examples:
   assay mutate --api_config_file=cases.txt
   assay mutate --api_config_file='a.txt,b.txt' --operators=off_8_ulp,ties --sample=1/10
-For developers of assay. It measures how sharp the judge is: each fault that changes a bit should make
-its case fail.)";
+  assay mutate --api_config_file=cases.txt --judge=mine.toml --markdown=score.md
+It measures how sharp the judge is: each fault that changes a bit should make its case fail.)";
 
 struct MutateOptions {
   ApiOptions api;
   std::string operators = "all";
   std::string sample = "1/1";
   std::string markdown;
+  std::string judge;  // a file of policies
   std::uint32_t cases = 2;
 };
 
@@ -92,6 +94,14 @@ Result<int> print_score(const MutateOptions& options, const RunConfig& config) {
   return status.signal == 0 ? status.code : kTrouble;
 }
 
+Result<Policies> chosen_policies(const MutateOptions& options,
+                                 const wire::CaseSettingsT& settings) {
+  if (options.judge.empty()) return load_policies(settings);
+  const auto text = read_file(options.judge);
+  if (!text) return usage_error("--judge: " + text.error().message);
+  return Policies::parse(*text, options.judge, {settings.atol, settings.rtol, true, {}});
+}
+
 Result<int> run_mutate(const MutateOptions& options) {
   std::vector<std::string> notes;
   if (!options.markdown.empty() &&
@@ -100,13 +110,13 @@ Result<int> run_mutate(const MutateOptions& options) {
   }
   ASSAY_TRY(RunConfig config, make_run_config(options.api, notes));
   ASSAY_CHECK(choose_faults(options, config.settings));
+  ASSAY_TRY(const Policies policies, chosen_policies(options, config.settings));
   const FreshFolder folder(config.folder);
   ASSAY_CHECK(choose_cases(options, config));
   ApiProgress progress(config, true);
   for (const std::string& note : notes) progress.note(note);
   ASSAY_TRY(const RunSummary summary, run_in(folder, config, progress.observer()));
   ASSAY_TRY(const std::unique_ptr<Store> store, open_store(config.folder, StoreMode::existing));
-  ASSAY_TRY(const Policies policies, load_policies(config.settings));
   ASSAY_CHECK(write_mutants(*store, policies, config.folder / "mutants.jsonl"));
   if (summary.ending == RunEnding::interrupted) return kInterrupted;
   return print_score(options, config);
@@ -144,6 +154,9 @@ Verb add_mutate_verb(CLI::App& parent) {
   app->add_option("--log_dir", api.log_dir,
                   "Folder of the run (default: a new dated folder under assay-runs/)");
   app->add_option("--markdown", options->markdown, "Write the table to this file, too");
+  app->add_option("--judge", options->judge,
+                  "Judge by the tolerances of this file of policies, instead of assay's own")
+      ->check(not_empty());
   app->footer(kMutateExamples);
   return {app, [options] { return run_mutate(*options); }};
 }

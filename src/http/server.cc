@@ -1,6 +1,10 @@
 #include "http/server.h"
 
 #include <fmt/format.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -249,6 +253,24 @@ void Server::accept() {
   });
 }
 
+// An IPv4 address of this machine that others can reach; 127.0.0.1 if there is none.
+std::string own_address() {
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return "127.0.0.1";
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
+  for (const ifaddrs* each = list; each != nullptr; each = each->ifa_next) {
+    constexpr unsigned kWanted = IFF_UP | IFF_RUNNING;
+    if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != AF_INET) continue;
+    if ((each->ifa_flags & kWanted) != kWanted || (each->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    std::array<char, NI_MAXHOST> name{};
+    if (::getnameinfo(each->ifa_addr, sizeof(sockaddr_in), name.data(), name.size(), nullptr, 0,
+                      NI_NUMERICHOST) == 0) {
+      return name.data();
+    }
+  }
+  return "127.0.0.1";
+}
+
 }  // namespace
 
 std::string new_token() {
@@ -257,9 +279,11 @@ std::string new_token() {
 }
 
 std::string address(const Options& options, std::uint16_t port, std::string_view path) {
-  const bool six = options.host.find(':') != std::string::npos;
-  return fmt::format("http://{}:{}/{}/{}", six ? "[" + options.host + "]" : options.host, port,
-                     options.token, path);
+  const bool any = options.host == "0.0.0.0" || options.host == "::";
+  const std::string host = any ? own_address() : options.host;
+  const bool six = host.find(':') != std::string::npos;
+  return fmt::format("http://{}:{}/{}/{}", six ? "[" + host + "]" : host, port, options.token,
+                     path);
 }
 
 Status serve(const Options& options, const Handler& handler,

@@ -40,7 +40,8 @@ struct Options {
 // 128 random bits as hexadecimal digits.
 std::string new_token();
 
-// The address of `path` for a browser, with the token.
+// The address of `path` for a browser, with the token. Of 0.0.0.0 and ::, an address of this
+// machine that other machines can reach.
 std::string address(const Options& options, std::uint16_t port, std::string_view path = "");
 
 // Serves GET and HEAD until `stop` is true (read four times a second), SIGINT or SIGTERM. Calls

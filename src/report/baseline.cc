@@ -36,6 +36,13 @@ struct Baseline {
 
 // ---- reading ----
 
+bool is_date(std::string_view text) {
+  constexpr std::string_view kForm = "0000-00-00";
+  return std::ranges::equal(text, kForm, [](char c, char form) {
+    return form == '0' ? c >= '0' && c <= '9' : c == form;
+  });
+}
+
 Status read_fault(TomlTable& table, Baseline& baseline, FaultKey& key) {
   KnownFault known;
   std::string outcome = "mismatch";
@@ -56,6 +63,11 @@ Status read_fault(TomlTable& table, Baseline& baseline, FaultKey& key) {
   ASSAY_CHECK(table.read("reason", known.reason));
   ASSAY_CHECK(table.read("owner", known.owner));
   ASSAY_CHECK(table.read("upstream", known.upstream));
+  ASSAY_CHECK(table.read("until", known.until));
+  if (!known.until.empty() && !is_date(known.until)) {
+    return usage_error(fmt::format("a fault of {}: until = {} is no date such as \"2027-01-31\"",
+                                   key.api, toml_text(known.until)));
+  }
   if (key.api.empty()) return usage_error("a [[fault]] has no api");
   if (!(cases >= 0 && cases < kMostCases) || !(of >= 0 && of < kMostCases) || error < 0) {
     return usage_error(
@@ -234,7 +246,8 @@ std::string fault_block(const FaultKey& key, const KnownFault& known, const std:
   if (known.sums.cases > 0 || !known.owner.empty()) {
     block += fmt::format("owner = {}\n", toml_text(known.owner));
   }
-  return block + fmt::format("upstream = {}\n", toml_text(known.upstream));
+  block += fmt::format("upstream = {}\n", toml_text(known.upstream));
+  return known.until.empty() ? block : block + fmt::format("until = {}\n", toml_text(known.until));
 }
 
 std::string settings_block(const std::map<std::string, std::string>& properties) {

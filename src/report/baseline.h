@@ -21,6 +21,7 @@
 //   reason = "relu(NaN) is 0"
 //   owner = "nn"
 //   upstream = "https://…"
+//   until = "2027-01-31"                 # the last day (UTC) on which the fault is known; optional
 //
 //   [not_judged]
 //   "paddle.add float16" = [12, 40, 0]   # not judged, cases, rejected by both frameworks
@@ -48,10 +49,10 @@ struct WrittenBaseline {
   std::vector<FaultKey> gone;  // faults of the old file that the run no longer shows
 };
 
-// Writes the faults of a run. Comments, reason, owner and upstream of faults that an existing file
-// lists stay; faults of APIs that the run did not judge stay too. To a list of faults without
-// `cases`, it adds new faults and value regimes only. A file that is no baseline is an error and
-// stays as it is.
+// Writes the faults of a run. Comments, reason, owner, upstream and until of faults that an
+// existing file lists stay; faults of APIs that the run did not judge stay too. To a list of faults
+// without `cases`, it adds new faults and value regimes only. A file that is no baseline is an
+// error and stays as it is.
 Result<WrittenBaseline> write_baseline(RunReader& run, const std::filesystem::path& file);
 
 }  // namespace assay

@@ -1,10 +1,12 @@
 #include "report/compare.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 #include <iterator>
 #include <memory>
 #include <tuple>
@@ -140,6 +142,9 @@ std::string growth_of(const FaultExtent& now, const FaultExtent& before) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
+// Today's date in UTC.
+std::string today() { return fmt::format("{:%F}", fmt::gmtime(std::time(nullptr))); }
+
 ComparedFault compare_fault(const FaultSums& now, std::int64_t judged, const KnownFault* before) {
   ComparedFault compared;
   compared.now = now;
@@ -148,6 +153,12 @@ ComparedFault compare_fault(const FaultSums& now, std::int64_t judged, const Kno
     return compared;
   }
   compared.before = *before;
+  if (!before->until.empty() && before->until < today()) {
+    compared.state = FaultState::added;
+    compared.why = fmt::format("it was known until {}{}{}", before->until,
+                               before->owner.empty() ? "" : "; owner: ", before->owner);
+    return compared;
+  }
   compared.why = growth_of(now.extent, before->sums.extent);
   const double share_before = share(before->sums.cases, before->judged);
   const double share_now = share(now.cases, judged);

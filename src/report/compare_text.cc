@@ -90,6 +90,7 @@ void add_notes(const KnownFault& known, nlohmann::json& object) {
   if (!known.reason.empty()) object["reason"] = known.reason;
   if (!known.owner.empty()) object["owner"] = known.owner;
   if (!known.upstream.empty()) object["upstream"] = known.upstream;
+  if (!known.until.empty()) object["until"] = known.until;
 }
 
 }  // namespace

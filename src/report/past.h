@@ -53,6 +53,7 @@ struct KnownFault {
   std::string reason;
   std::string owner;
   std::string upstream;  // URL of the report to the framework
+  std::string until;     // "2027-01-31": the last day (UTC) on which it is known; empty: always
 };
 
 struct PastRun {

@@ -140,6 +140,7 @@ show nolog abs                                      | nolog
 finding nolog 1                                     | nolog
 merge out nolog                                     | nolog
 shrink nolog                                        | nolog
+mutate --api_config_file=cases.txt --judge=none.toml | --judge: cannot read none.toml
 corpus check none.txt                               | none.txt
 """
 

@@ -81,7 +81,8 @@ def run_block(block: Block, folder: pathlib.Path, state: pathlib.Path):
     }
     return subprocess.run(
         ["bash", "-c", BEFORE + block.text + AFTER],
-        cwd=folder, env=variables, capture_output=True, text=True, timeout=LIMIT_S,
+        cwd=folder, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        timeout=LIMIT_S,
     )  # fmt: skip
 
 
@@ -100,7 +101,9 @@ def test_the_commands_of(page, request, tmp_path):
         folder.mkdir()
     for block in blocks:
         done = run_block(block, folder, tmp_path / "state")
-        assert done.returncode == 0, f"{page}:{block.line}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+        assert done.returncode == 0, f"{page}:{block.line}\n{done.stdout[-3000:]}"
+        missing = block.missing_in(done.stdout)
+        assert not missing, f"{page}:{block.line} does not print {missing!r}, but\n{done.stdout[-3000:]}"
 
 
 @pytest.mark.parametrize(
@@ -116,6 +119,14 @@ def test_the_readme_says_what_the_demo_shows(readme, pattern, clone):
     passed, failed, mismatches = map(int, re.search(pattern, (ROOT / readme).read_text()).groups())
     others = counts["crash"] + counts["invalid"]
     assert (passed, mismatches, failed - mismatches) == (counts["pass"], counts["mismatch"], others)
+
+
+def test_what_a_block_prints_is_compared():
+    [block] = shell_blocks("```sh\none\n```\n\n```text\n 1 of … cases\n…\nlast\n```\n")
+    assert block.prints == " 1 of … cases\n…\nlast"
+    assert block.missing_in("first\n1 of 5 cases\nmore\n   last\n") == ""
+    assert block.missing_in("last\n1 of 5 cases\n") == "last"
+    assert block.missing_in("1 of 5 case\nlast\n") == "1 of … cases"
 
 
 def test_blocks_markers_and_fences():
@@ -136,6 +147,10 @@ three
   four
     five
   ```
+  and so on
+```text
+not directly below
+```
 ```toml
 six = 6
 ```
@@ -171,7 +186,7 @@ def test_a_block_stops_at_the_first_failure(commands, code, tmp_path):
         pytest.skip("assay is not built: make build")
     (tmp_path / "bad.txt").write_text("no case\n")
     done = run_block(Block(1, commands), tmp_path, tmp_path / "state")
-    assert done.returncode == code, done.stderr
+    assert done.returncode == code, done.stdout
 
 
 def test_a_block_starts_where_the_last_one_ended(tmp_path):

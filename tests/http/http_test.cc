@@ -174,6 +174,15 @@ TEST(Access, TrustsIpLiteralsAndLocalhost) {
   }
 }
 
+TEST(Access, TheAddressOfAllAddressesIsOneThatOthersCanOpen) {
+  for (const char* host : {"0.0.0.0", "::"}) {
+    const std::string shown = address({.host = host, .token = "t"}, 8080);
+    EXPECT_THAT(shown, Not(HasSubstr(host)));
+    EXPECT_TRUE(is_trusted_host(shown.substr(7, shown.find(':', 7) - 7))) << shown;
+  }
+  EXPECT_EQ(address({.host = "::1", .token = "t"}, 80), "http://[::1]:80/t/");
+}
+
 TEST(Access, TokensNeedNoEscapes) {
   EXPECT_TRUE(is_token(new_token()));
   EXPECT_EQ(new_token().size(), 32U);

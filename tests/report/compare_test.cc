@@ -365,6 +365,29 @@ TEST(Baseline, NotesAndCommentsStayWithTheirFault) {
   EXPECT_THAT(text, HasSubstr("api = \"paddle.gone\""));
 }
 
+TEST(Baseline, AFaultIsKnownUntilItsDate) {
+  const testing::Folder folder;
+  const auto file = folder / "baseline.toml";
+  const auto now = run_of(after());
+  const std::string text = written(now->store(), file);
+  const auto with_date = [&](const std::string& date) {
+    std::string dated = text;
+    const std::size_t fault = dated.find("api = \"paddle.known\"");
+    dated.replace(dated.find("owner = \"\"", fault), 10,
+                  "owner = \"nn\"\nuntil = \"" + date + "\"");
+    EXPECT_TRUE(write_file(file, dated));
+    return load_past(file.string());
+  };
+  const PastRun past = StoredRun::must(with_date("2020-02-01"));
+  const RunComparison comparison = StoredRun::must(compare_runs(now->store(), past, false));
+  ASSERT_EQ(comparison.count(FaultState::added), 1U);
+  EXPECT_THAT(comparison_table(comparison), HasSubstr("it was known until 2020-02-01; owner: nn"));
+  EXPECT_THAT(written(now->store(), file), HasSubstr("until = \"2020-02-01\""));
+  const PastRun later = StoredRun::must(with_date("2999-02-01"));
+  EXPECT_FALSE(StoredRun::must(compare_runs(now->store(), later, false)).worse());
+  EXPECT_THAT(with_date("soon").error().message, HasSubstr("is no date such as"));
+}
+
 // Corpora may hold any bytes.
 TEST(Baseline, ALineThatIsNoUtf8IsWrittenReadAndFound) {
   const testing::Folder folder;

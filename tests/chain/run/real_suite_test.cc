@@ -1,4 +1,4 @@
-// Real suites, really run: the lines of docs/reference/chain.md, as they stand there, from a clone
+// Real suites, really run: the lines of docs/reference/chain-real-suite.md, as they stand there, from a clone
 // to a compared result.
 
 #include <gmock/gmock.h>
@@ -21,9 +21,9 @@ std::string named(const char* variable) {
   return value == nullptr ? "" : value;
 }
 
-// The lines that docs/reference/chain.md gives for a suite: the block that clones it.
+// The lines that docs/reference/chain-real-suite.md gives for a suite: the block that clones it.
 std::string documented_lines(const std::string& suite) {
-  const std::string docs = slurp(fs::path(ASSAY_SOURCE_DIR) / "docs/reference/chain.md");
+  const std::string docs = slurp(fs::path(ASSAY_SOURCE_DIR) / "docs/reference/chain-real-suite.md");
   const std::size_t clone = docs.find("git clone https://github.com/PaddlePaddle/" + suite + " ");
   if (clone == std::string::npos) return "";
   const std::size_t start = docs.rfind("```\n", clone) + 4;
@@ -86,7 +86,7 @@ class NewUser {
     GTEST_SKIP()                                                                             \
         << "needs a git checkout of " suite " (" variable                                    \
            ") and a virtual "                                                                \
-           "environment's interpreter with Paddle 3.3.1 and what docs/reference/chain.md's " \
+           "environment's interpreter with Paddle 3.3.1 and what docs/reference/chain-real-suite.md's " \
            "lines install (ASSAY_SUITE_PYTHON)";                                             \
   }
 
