@@ -64,7 +64,8 @@ Verb add_serve_verb(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("serve", "Show a run in a browser while it goes on");
   auto options = std::make_shared<ServeOptions>();
   app->add_option("RUN", options->where, "Folder of a run, or postgresql://…")->required();
-  app->add_option("--host", options->http.host, "Address of this machine to listen on; 0.0.0.0: all of them")
+  app->add_option("--host", options->http.host,
+                  "Address of this machine to listen on; 0.0.0.0: all of them")
       ->capture_default_str();
   app->add_option("--port", options->http.port, "Port; 0: any free one")->capture_default_str();
   app->footer(kServeExamples);

@@ -1,5 +1,5 @@
-// Real suites, really run: the lines of docs/reference/chain-real-suite.md, as they stand there, from a clone
-// to a compared result.
+// Real suites, really run: the lines of docs/reference/chain-real-suite.md, as they stand there,
+// from a clone to a compared result.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -80,14 +80,14 @@ class NewUser {
   std::vector<std::string> environment_;
 };
 
-#define ASSAY_NEED_SUITE(checkout, variable, suite)                                          \
-  const std::string checkout = named(variable);                                              \
-  if (checkout.empty() || named("ASSAY_SUITE_PYTHON").empty()) {                             \
-    GTEST_SKIP()                                                                             \
-        << "needs a git checkout of " suite " (" variable                                    \
-           ") and a virtual "                                                                \
-           "environment's interpreter with Paddle 3.3.1 and what docs/reference/chain-real-suite.md's " \
-           "lines install (ASSAY_SUITE_PYTHON)";                                             \
+#define ASSAY_NEED_SUITE(checkout, variable, suite)                         \
+  const std::string checkout = named(variable);                             \
+  if (checkout.empty() || named("ASSAY_SUITE_PYTHON").empty()) {            \
+    GTEST_SKIP() << "needs a git checkout of " suite " (" variable          \
+                    ") and a virtual "                                      \
+                    "environment's interpreter with Paddle 3.3.1 and what " \
+                    "docs/reference/chain-real-suite.md's "                 \
+                    "lines install (ASSAY_SUITE_PYTHON)";                   \
   }
 
 TEST(RealSuite, PaddleSegTrainsExportsInfersAndCompares) {
