@@ -52,7 +52,7 @@ analyze: setup ## clang-tidy with clang's path-sensitive analyzer as well (slow)
 	@tools/tidy 'clang-analyzer-*,-clang-analyzer-cplusplus.NewDeleteLeaks'
 
 format: ## format all sources
-	@git ls-files '*.h' '*.cc' '*.cu' | xargs clang-format-16 -i
+	@git ls-files '*.h' '*.cc' '*.cu*' | xargs clang-format-16 -i
 
 bench: TARGETS = all bench/all
 bench: build ## the figures of docs/benchmarks.md
