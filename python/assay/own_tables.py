@@ -11,6 +11,7 @@ import pathlib
 import sys
 
 VARIABLE = "ASSAY_APIS"  # folders, separated by colons
+KERNEL, REFERENCE = "ASSAY_KERNEL", "ASSAY_KERNEL_REFERENCE"  # FILE.py:NAME each (assay.kernel)
 
 
 def files() -> list[pathlib.Path]:
@@ -31,7 +32,9 @@ def load() -> None:
 
 
 def identity() -> str:
-    """Changes when a file changes; empty without files."""
-    found = files()
-    digest = hashlib.sha256(b"\0".join(file.name.encode() + b"\0" + file.read_bytes() for file in found))
+    """Changes when a file changes, or the kernel; empty without files."""
+    kernels = [os.environ[name] for name in (KERNEL, REFERENCE) if name in os.environ]
+    found = [*files(), *(pathlib.Path(place.rpartition(":")[0]) for place in kernels)]
+    named = [file.name.encode() + b"\0" + file.read_bytes() for file in found]
+    digest = hashlib.sha256(b"\0".join([*named, *map(str.encode, kernels)]))
     return digest.hexdigest()[:12] if found else ""

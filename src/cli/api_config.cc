@@ -22,6 +22,7 @@
 #include "case/corpus.h"
 #include "cli/choices.h"
 #include "cli/choose_goldens.h"
+#include "cli/choose_kernel.h"
 #include "cli/gpu_seats.h"
 #include "cli/settings.h"
 #include "cli/thresholds.h"
@@ -154,6 +155,10 @@ Result<Sources> chosen_sources(const ApiOptions& options) {
     std::ranges::replace(text, '\n', ' ');
     ASSAY_CHECK(check_case(text));
     sources.configs.push_back(std::move(text));
+  }
+  for (const std::string& text : options.configs) {
+    ASSAY_CHECK(check_case(text));
+    sources.configs.push_back(text);
   }
   if (!options.api_config_file.empty()) sources.patterns.push_back(options.api_config_file);
   for (const std::string& pattern : entries_of(options.api_config_file_pattern)) {
@@ -401,6 +406,11 @@ std::map<std::string, std::string> repeated_flags(const ApiOptions& options) {
   repeat("torch_python", options.torch_python);
   repeat("settings", options.settings_file);
   repeat("apis", options.apis);
+  repeat("kernel", options.kernel.function);
+  repeat("kernel-reference", options.kernel.reference);
+  repeat("kernel-changes", options.kernel.changes);
+  repeat("kernel-rules", options.kernel.rules);
+  repeat("kernel-gradients", options.kernel.gradients ? "true" : "");
   repeat("test_amp", options.test_amp ? "True" : "");
   repeat("test_backward", options.test_backward ? "True" : "");
   repeat("use_compute_sanitizer", options.use_compute_sanitizer);
@@ -525,6 +535,7 @@ Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::st
     config.test.reference_functions = true;
   }
   ASSAY_CHECK(choose_apis(options, settings, config));
+  ASSAY_CHECK(choose_kernel(options, config, notes));
   if (options.keep_frameworks) {
     ASSAY_TRY(const auto keep, seconds_to_keep(*options.keep_frameworks, "--keep_frameworks"));
     config.test.framework.keep = config.reference.framework.keep = keep;

@@ -267,8 +267,34 @@ void add_api_options(CLI::App& app, ApiOptions& options) {
   add_mode_options(app, options);
   add_judgement_options(app, options);
   add_place_options(app, options);
+  app.option_defaults()->group("A kernel of one's own");
+  add_kernel_options(app, options.kernel);
   add_course_options(app, options);
   app.option_defaults()->group("Options");
+}
+
+void add_run_options(CLI::App& app, ApiOptions& options) {
+  add_judgement_options(app, options);
+  add_place_options(app, options);
+  app.add_option("--test-lane", options.test_lane, "The lane of the kernel, one of PyTorch")
+      ->default_str("torch");
+  add_worker_options(app, options);
+  add_timeout(app, options);
+  add_bool(app, "--shrink", options.shrink,
+           "Afterwards shrink one case of each finding, for a minute at most (assay shrink)");
+  app.option_defaults()->group("Options");
+}
+
+void add_kernel_options(CLI::App& app, KernelOptions& kernel) {
+  app.add_option("--kernel", kernel.function,
+                 "FILE.py:NAME: the function that cases call torch.kernel.NAME (assay kernel)");
+  app.add_option("--kernel-reference", kernel.reference, "FILE.py:NAME: its reference");
+  app.add_option("--kernel-changes", kernel.changes,
+                 "Parameters that it changes, separated by commas");
+  app.add_option("--kernel-rules", kernel.rules,
+                 "PARAMETER=RULE, separated by semicolons: how tensors are filled: "
+                 "'index=integers(0, 100)'");
+  app.add_flag("--kernel-gradients", kernel.gradients, "A kernel without a gradient is wrong");
 }
 
 void add_plan_options(CLI::App& app, ApiOptions& options) {

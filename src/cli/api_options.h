@@ -14,6 +14,17 @@
 
 namespace assay {
 
+// The function that a command line names (python/assay/kernel.py).
+struct KernelOptions {
+  std::string function;    // FILE.py:NAME; empty: none
+  std::string reference;   // likewise
+  std::string changes;     // parameters that it changes, separated by commas
+  std::string rules;       // PARAMETER=RULE of assay.rules, separated by semicolons
+  bool gradients = false;  // whether it has to have a gradient
+  bool checks = true;      // whether its calls are repeated in other ways
+  bool larger = false;     // whether other shapes are added
+};
+
 struct ApiOptions {
   std::vector<std::string> files;  // also patterns, FILE::ID, and - for standard input
   std::string api_config;
@@ -62,6 +73,8 @@ struct ApiOptions {
   std::string torch_python;
   std::string settings_file;  // assay.toml
   std::string apis;           // folders of own API tables, separated by colons
+  KernelOptions kernel;
+  std::vector<std::string> configs;  // further cases
   bool quiet = false;
   bool verbose = false;
   std::string junit;
@@ -75,6 +88,10 @@ struct ApiOptions {
 // The files of cases, without a flag.
 void add_files(CLI::App& app, ApiOptions& options);
 void add_api_options(CLI::App& app, ApiOptions& options);
+// The flags of `assay kernel` beside its own.
+void add_run_options(CLI::App& app, ApiOptions& options);
+// --kernel and what belongs to it.
+void add_kernel_options(CLI::App& app, KernelOptions& kernel);
 // The flags of `assay plan`, which define a run, and of `assay work`, which only runs its cases.
 void add_plan_options(CLI::App& app, ApiOptions& options);
 void add_work_options(CLI::App& app, ApiOptions& options);

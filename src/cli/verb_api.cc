@@ -157,6 +157,8 @@ Result<ClosedRun> close_stored(const ApiOptions& options, const RunConfig& confi
   return close_run(options, config, gate, *store);
 }
 
+}  // namespace
+
 Result<int> run_api(ApiOptions options) {
   ASSAY_CHECK(choose_last_failed(options));
   ASSAY_TRY(const Gate gate, Gate::open(options.gate, kUsualGateOfApi));
@@ -195,8 +197,6 @@ Result<int> run_api(ApiOptions options) {
   if (config.shard && summary.ending == RunEnding::complete) return kAllGood;
   return gate.code(verdict);
 }
-
-}  // namespace
 
 Verb add_api_verb(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(

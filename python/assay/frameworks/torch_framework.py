@@ -218,7 +218,9 @@ class TorchFramework(Framework):
 
     def resolve(self, api: str) -> Callable[..., Any]:
         """PyTorch's own function. Raises Stop for a name that a case may not use."""
-        return function_of(self.torch, api)
+        from assay import kernel  # after PyTorch: it needs assay.reference
+
+        return kernel.function_of(api) if kernel.is_kernel(api) else function_of(self.torch, api)
 
     def want_gradient(self, tensor: Any) -> None:
         """requires_grad_()."""

@@ -20,6 +20,10 @@ VERSION = 1
 def answer(request: Fields) -> dict[str, Any]:
     """The answer to one request. A broken one does not spoil the others."""
     try:
+        if request.do == "kernel":
+            from assay.scripts.kernel import kernel
+
+            return kernel(request)
         return issue(request) if request.do == "issue" else {"script": repro(request)}
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"}

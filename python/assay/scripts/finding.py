@@ -89,7 +89,7 @@ class FindingScript:
 
     def text(self) -> str:
         """The script. Raises NoScript if there is none."""
-        text = "\n".join(self.lines())
+        text = "\n".join([*self.lane.kernel, *self.lines()])
         head = f"{imports(text)}\nimport {self.words.module}  # {self.lane.build}\n"
         head += "".join(f"import {name}  # as the lane of assay.toml does\n" for name in self.lane.modules)
         text = f"{head}\n{text}\n"

@@ -69,7 +69,7 @@ def repro(facts: Fields) -> str:
         body.append('print("result:", result)')
         if facts.backward:
             body.append(BACKWARD.format(words=words, differentiates=words.differentiates.format("x")))
-    text = "\n".join(body).rstrip()
+    text = "\n".join([*lane.kernel, *body]).rstrip()
     return SCRIPT.format(
         words=words,
         imports=imports("pathlib." + text),

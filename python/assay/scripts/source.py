@@ -107,6 +107,8 @@ class Case:
         self.module = self.api.partition(".")[0]
         self.constructs = made is not None
         self.in_place = changes_input(self.api)
+        # A function of `assay kernel` is called by its own name.
+        self.function = self.api.removeprefix("torch.kernel.")
         self.calls = ([made] if made else []) + [(args, kwargs)]
         arguments = [value for args, kwargs in self.calls for value in (*args, *kwargs.values())]
         specs = {spec.index: spec for spec in _specs(arguments)}
@@ -130,7 +132,7 @@ class Case:
         for args, kwargs in self.calls if calls is None else calls:
             given = [str(literal(value, named)) for value in args]
             given += [argument(name, value) for name, value in kwargs.items()]
-            function = f"{function or self.api}({', '.join(given)})"
+            function = f"{function or self.function}({', '.join(given)})"
         return function
 
     def lines_of_layer(self) -> list[str]:
@@ -177,6 +179,12 @@ class Lane:
         self.execution, self.environment = text("execution"), text("environment")
         self.tables = text("functions") == "tables"  # it calls the reference functions of assay's tables
         self.build = one_line(facts.build)
+        # The lines that import the function of `assay kernel`.
+        file, _, kernel = one_line(facts.properties.get("flag.kernel", "")).rpartition(":")
+        folder, _, stem = file.removesuffix(".py").rpartition("/")
+        self.kernel: list[str] = []
+        if stem.isidentifier() and kernel.isidentifier():
+            self.kernel = [f"sys.path.append({folder or '.'!r})", f"from {stem} import {kernel}"]
         # That it imports after its framework. Scripts import names alone, whatever a run's database holds.
         self.modules = [name for name in text("modules").split(":") if name.replace(".", "_").isidentifier()]
 

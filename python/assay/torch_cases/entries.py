@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from assay import reference
+from assay import kernel, reference
 from assay.registry import REGISTRY, Api, changes_input
 from assay.spec import RESULT_PLACES
 from assay.torch_cases import aten, modules
@@ -62,6 +62,8 @@ _CONSISTENCY = "results are judged by consistency with the arguments, which the 
 @cache
 def _made(api: str) -> Api | None:
     torch = reference.torch
+    if kernel.is_kernel(api):
+        return kernel.entry_of(torch, api)
     try:
         function = function_of(torch, api)
     except (AttributeError, Stop):

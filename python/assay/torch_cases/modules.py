@@ -50,13 +50,13 @@ def is_made(api: str) -> bool:
 def entry_of(torch: Any, api: str, found: Any, known: Callable[[str], Api | None]) -> Api:
     """The entry of a module or an optimizer. `known` gives the entry of a function."""
     home, _, stem = api.rpartition(".")
-    parameters = _names(found)
+    parameters = names_of(found)
     if home == OPTIMIZERS:
         return Api(
             api, _Steps(torch, found), parameters[1:], kind=OPTIMIZER, inputs=("parameter", "gradient"),
             own=True, family="optimizers", grad=False, skip=_SKIPPED.get(stem, ""),
         )  # fmt: skip
-    inputs = _names(found.forward)
+    inputs = names_of(found.forward)
     like = _like(torch, stem, known)
     rules: dict[str, AnyRule] = {}
     aliases: dict[str, str] = {}
@@ -80,7 +80,12 @@ def _traits(like: Api | None, stem: str, parameters: tuple[str, ...]) -> Mapping
     return {"chained": True} if like is None or "dtype" in parameters else like.traits
 
 
-def _names(function: Any) -> tuple[str, ...]:
+def module_of(torch: Any, make: Any, inputs: tuple[str, ...]) -> Callable[..., Made]:
+    """The entry's call for a class of modules."""
+    return _Module(torch, make, make.__name__, inputs)
+
+
+def names_of(function: Any) -> tuple[str, ...]:
     """The parameters by position, without `self`."""
     known = inspect.signature(function).parameters
     found = [name for name, each in known.items() if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]

@@ -1,0 +1,160 @@
+"""A kernel, ways to cheat with it, and mistakes; `right` is its reference (test_own_kernels.py)."""
+
+import torch
+
+
+def right(x, weight):
+    return x * torch.sigmoid(x) * weight
+
+
+def zeros(x, weight):
+    return torch.zeros_like(x)
+
+
+def constant(x, weight):
+    return torch.full_like(x, 0.25)
+
+
+def its_input(x, weight):
+    return x.clone()
+
+
+def view_of_input(x, weight):
+    return x.view_as(x)
+
+
+CACHE = {}
+
+
+def cached(x, weight):
+    if x.shape not in CACHE:
+        CACHE[x.shape] = right(x, weight).detach()
+    return CACHE[x.shape].clone()
+
+
+def cached_by_address(x, weight):
+    key = x.data_ptr(), x.shape
+    if key not in CACHE:
+        CACHE[key] = right(x, weight).detach(), x.detach()  # keeps x, so that the address is not used again
+    return CACHE[key][0].clone()
+
+
+LAST = []
+
+
+def of_the_call_before(x, weight):
+    result = right(x, weight)
+    LAST.append(result.detach())
+    return next(
+        (each for each in reversed(LAST[:-1]) if each.shape == result.shape), torch.zeros_like(x)
+    ).clone()
+
+
+def uninitialised(x, weight):
+    return torch.empty_like(x)
+
+
+def half_the_rows(x, weight):
+    result = torch.zeros_like(x)
+    half = (len(x) + 1) // 2
+    result[:half] = right(x[:half], weight)
+    return result
+
+
+def assumes_contiguous(x, weight):
+    flat = torch.as_strided(x, (x.numel(),), (1,)).view(x.shape)
+    return right(flat, weight)
+
+
+def reads_behind(x, weight):
+    try:
+        longer = torch.as_strided(x, (x.numel() + 1,), (1,))[1:].view(x.shape)
+    except RuntimeError:
+        longer = x
+    return right(x, weight) + 0 * right(longer, weight)
+
+
+def known_shape(x, weight):
+    if tuple(x.shape) == (64, 100):
+        return torch.full_like(x, 0.125)
+    return right(x, weight)
+
+
+class HalfGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return right(x, weight)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        s = torch.sigmoid(x)
+        return grad * weight * (s + x * s * (1 - s)) * 0.5, (grad * x * s).sum(0)
+
+
+class MissingGradient(HalfGradient):
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        s = torch.sigmoid(x)
+        return grad * weight * (s + x * s * (1 - s)), None
+
+
+half_gradient, missing_gradient = HalfGradient.apply, MissingGradient.apply
+
+
+def no_gradient(x, weight):
+    return right(x.detach(), weight.detach())
+
+
+def half_precision(x, weight):
+    return right(x.half(), weight.half()).to(x.dtype)
+
+
+def changes_its_input(x, weight):
+    result = right(x, weight)
+    with torch.no_grad():
+        x[0, 0] += 1
+    return result
+
+
+def random(x, weight):
+    return right(x, weight) * (1 + 1e-3 * torch.rand((), generator=GENERATOR))
+
+
+GENERATOR = torch.Generator().manual_seed(1)
+
+CALLS = []
+
+
+def right_when_repeated(x, weight):
+    key = float(x.double().sum())
+    CALLS.append(key)
+    return right(x, weight) if key in CALLS[:-1] else right(x, weight) * 1.5
+
+
+def ignores_weight(x, weight):
+    return x * torch.sigmoid(x)
+
+
+def wrong_formula(x, weight):
+    return x * torch.sigmoid(1.02 * x) * weight
+
+
+def replaces_the_judge(x, weight):
+    torch.allclose = torch.equal = lambda *a, **k: True
+    torch.testing.assert_close = lambda *a, **k: None
+    torch.sigmoid = torch.nn.functional.silu = lambda x: torch.zeros_like(x)
+    return torch.zeros_like(x)
+
+
+def nan_lost(x, weight):
+    return right(x, weight).nan_to_num(0.0)
+
+
+def last_block(x, weight):
+    result = torch.zeros_like(x)
+    whole = x.numel() // 256 * 256
+    result.view(-1)[:whole] = right(x, weight).reshape(-1)[:whole]
+    return result
