@@ -50,13 +50,8 @@ def test_the_campaign_runs_and_retests_what_failed(tmp_path):
     assert "first" in rounds and len(rounds) == 2, rounds
 
 
-def test_the_workflow_gates_a_pull_request(tmp_path):
-    steps = yaml.safe_load((EXAMPLES / "ci" / "gate.yml").read_text())["jobs"]["gate"]["steps"]
-    commands = [
-        step["run"] for step in steps if "assay" in step.get("run", "") and "pip install" not in step["run"]
-    ]
-    assert len(commands) == 2
-    # A framework's repository whose main branch knows one fault; the pull request changes two APIs.
+def repository(tmp_path):
+    """A framework's repository whose main branch knows one fault; the pull request changes two APIs."""
     source = tmp_path / "relu_kernel.cc"
     source.write_text("void ReluKernel() {}\nvoid AbsKernel() {}\n")
     cases = tmp_path / "cases.txt"
@@ -74,6 +69,14 @@ def test_the_workflow_gates_a_pull_request(tmp_path):
     source.write_text("void ReluKernel() { return; }\nvoid AbsKernel() { return; }\n")
     run(*git, "commit", "-qam", "change", folder=tmp_path)
 
+
+def test_the_workflow_gates_a_pull_request(tmp_path):
+    steps = yaml.safe_load((EXAMPLES / "ci" / "gate.yml").read_text())["jobs"]["gate"]["steps"]
+    commands = [
+        step["run"] for step in steps if "assay" in step.get("run", "") and "pip install" not in step["run"]
+    ]
+    assert len(commands) == 2
+    repository(tmp_path)
     api, report = (["bash", "-euo", "pipefail", "-c", command] for command in commands)
     summary = tmp_path / "summary.md"
     shown = run(*api, folder=tmp_path, GITHUB_BASE_REF="main")
@@ -93,6 +96,42 @@ def test_the_workflow_gates_a_pull_request(tmp_path):
     results = json.loads((tmp_path / "assay.sarif").read_text())["runs"][0]["results"]
     assert all(result["partialFingerprints"]["primaryLocationLineHash"] for result in results)
     assert "new" in {result["baselineState"] for result in results}
+
+
+def script_of(job):
+    """The lines of a GitLab job, as its runner joins them."""
+    return ["bash", "-eo", "pipefail", "-c", "\n".join(job["script"])]
+
+
+def test_the_jobs_of_gitlab_gate_and_run_a_night(tmp_path):
+    jobs = yaml.safe_load((EXAMPLES / "ci" / "gitlab-ci.yml").read_text())
+    repository(tmp_path)
+    shown = run(*script_of(jobs["api-gate"]), folder=tmp_path, CI_MERGE_REQUEST_DIFF_BASE_SHA="origin/main")
+    assert "1 of other APIs" in shown and "passes" in shown
+    artifacts = jobs[".assay"]["artifacts"]
+    for file in (*artifacts["paths"], artifacts["reports"]["junit"]):
+        assert (tmp_path / file).stat().st_size > 0
+    shutil.rmtree(tmp_path / "out")
+    assert "3 cases" in run(*script_of(jobs["api-night"]), folder=tmp_path)
+    assert all(job["extends"] == ".assay" and job["rules"] for name, job in jobs.items() if name[0] != ".")
+
+
+def test_the_night_of_github_fails_when_something_is_worse(tmp_path):
+    steps = yaml.safe_load((EXAMPLES / "ci" / "night.yml").read_text())["jobs"]["night"]["steps"]
+    night, summary, chat = (["bash", "-eo", "pipefail", "-c", step["run"]] for step in steps[3:6])
+    repository(tmp_path)
+    assert "passes" in run(*night, folder=tmp_path)
+    with (tmp_path / "cases.txt").open("a") as corpus:
+        corpus.write('paddle.nn.functional.relu(Tensor([3, 5], "float64"))\n')
+    assert "1 fault that grew" in run(*night, folder=tmp_path, code=1)
+    run(*summary, folder=tmp_path, GITHUB_STEP_SUMMARY="page.md")
+    assert "assay fails" in (tmp_path / "page.md").read_text()
+    (tmp_path / "curl").write_text('#!/bin/sh\necho "$@" > asked\n')  # instead of the network
+    (tmp_path / "curl").chmod(0o755)
+    chat[-1] = f"PATH={tmp_path}:$PATH\n{chat[-1]}"
+    run(*chat, folder=tmp_path, CHAT_WEBHOOK="https://chat")
+    assert "-d @message.json https://chat" in (tmp_path / "asked").read_text()
+    assert "assay fails" in json.loads((tmp_path / "message.json").read_text())["text"]
 
 
 def test_the_chain_trains_exports_and_infers(tmp_path):
