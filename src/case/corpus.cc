@@ -99,6 +99,8 @@ Result<bool> CorpusReader::next(CorpusLine& line) {
     if (line.text.ends_with('\r')) line.text.remove_suffix(1);
     const std::size_t first = line.text.find_first_not_of(" \t");
     if (first != std::string_view::npos && line.text[first] != '#') return true;
+    if (!notes_) continue;
+    if (line.text.starts_with(kCaptureNote) || line.text.starts_with(kCaptureHead)) return true;
   }
 }
 

@@ -18,6 +18,11 @@
 
 namespace assay {
 
+// A capture (`assay capture`) is a corpus whose first line begins with this, and has a note after
+// each case.
+inline constexpr std::string_view kCaptureHead = "# assay capture ";
+inline constexpr std::string_view kCaptureNote = "#:";
+
 struct CorpusLine {
   std::size_t number = 0;  // in the file, from 1
   std::string_view text;   // without line end; valid until the next line is read
@@ -29,6 +34,8 @@ class CorpusReader {
  public:
   // Opens a file. A file that is missing, unreadable or not text is a usage error.
   static Result<CorpusReader> open(const std::filesystem::path& file);
+  // Heads and notes of captures are lines from now on.
+  void keep_notes() { notes_ = true; }
   // Reads the next line; false at the end of the file.
   Result<bool> next(CorpusLine& line);
 
@@ -45,6 +52,7 @@ class CorpusReader {
   std::size_t end_ = 0;
   std::size_t line_number_ = 0;
   bool at_end_ = false;
+  bool notes_ = false;
 };
 
 // Returns the files of a path or a glob pattern (*, ?, […]), sorted. An existing path is used as it

@@ -17,6 +17,7 @@
 #include "case/corpus.h"
 #include "cli/exit_code.h"
 #include "cli/settings.h"
+#include "cli/verb_corpus_tools.h"
 #include "lane/fork_server.h"
 
 namespace assay {
@@ -79,8 +80,7 @@ Result<int> write_opinfo(const OpInfoOptions& chosen) {
 }  // namespace
 
 Verb add_corpus_verb(CLI::App& parent) {
-  CLI::App* app =
-      parent.add_subcommand("corpus", "Check corpus files, or write one from OpInfo or a trace");
+  CLI::App* app = parent.add_subcommand("corpus", "Check, make, combine and describe corpus files");
   app->require_subcommand(1);
   CLI::App* check = app->add_subcommand("check", "Parse every line and print those that are wrong");
   auto files = std::make_shared<std::vector<std::string>>();
@@ -99,7 +99,11 @@ Verb add_corpus_verb(CLI::App& parent) {
       ->required();
   import->add_option("--out", chosen->out, "Write the cases to this file");
   add_interpreter(*import, *chosen);
-  return {app, [files, opinfo, import, chosen, trace]() -> Result<int> {
+  const std::vector<Verb> tools = add_corpus_tools(*app);
+  return {app, [files, opinfo, import, chosen, trace, tools]() -> Result<int> {
+            for (const Verb& tool : tools) {
+              if (tool.app->parsed()) return tool.run();
+            }
             if (opinfo->parsed()) return write_opinfo(*chosen);
             if (import->parsed()) return write_cases("traces", {"--", *trace}, *chosen);
             ASSAY_TRY(const CorpusCheck found,
