@@ -127,6 +127,19 @@ def one_cycle(right):
     return wrong
 
 
+def through_float64(x, y):
+    return torch.isin(x.double(), y.double())
+
+
+def as_products(x, c, y):
+    """A selection by multiplication: NaN times 0 is NaN."""
+    return x * ~c + y * c
+
+
+def without_eps(x):
+    return x / torch.sqrt((x * x).sum(1, keepdim=True))
+
+
 # case: fault
 CASES = {
     # Whole numbers in half precision (193754).
@@ -196,6 +209,55 @@ CASES = {
     'torch.heaviside(Tensor([40], "float32"), Tensor([40], "float32"))':
         instead(lambda x, y: torch.where(x == 0, y, (x >= 0).to(x.dtype)).detach()),
     'torch.randperm(40)': one_cycle,
+    # NaN alone is true, and counts.
+    'torch.any(Tensor([40], "float32"))': instead(lambda x: (x.abs() > 0).any()),
+    'torch.all(Tensor([40], "float32"))': instead(lambda x: (x.abs() > 0).all()),
+    'torch.count_nonzero(Tensor([40], "float32"))': instead(lambda x: (x.abs() > 0).sum()),
+    'torch.nonzero(Tensor([40], "float32"))': lambda right: lambda x: right(x.abs() > 0),
+    'torch.nanmean(Tensor([4, 10], "float32"), 1)':
+        instead(lambda x, dim: torch.nansum(x, dim) / (~x.isnan()).sum(dim).clamp(min=1)),
+    'torch.masked_fill(Tensor([40], "float32"), Tensor([40], "bool"), 2.0)': instead(as_products),
+    # beta = 0 hides NaN.
+    'torch.baddbmm(Tensor([2, 3, 3], "float32"), Tensor([2, 3, 4], "float32"), '
+    'Tensor([2, 4, 3], "float32"), beta=0)': instead(lambda x, a, b, beta: x * beta + a @ b),
+    # Zeros where a formula divides, takes a logarithm or a power.
+    'torch.nn.functional.normalize(Tensor([4, 8], "float32"))': instead(without_eps),
+    'torch.linalg.vector_norm(Tensor([4, 8], "float32"), dim=1)':
+        instead(lambda x, dim: torch.sqrt((x * x).sum(dim))),
+    'torch.nn.functional.cosine_similarity(Tensor([4, 8], "float32"), Tensor([4, 8], "float32"))':
+        instead(lambda x, y: (without_eps(x) * without_eps(y)).sum(1)),
+    'torch.nn.functional.kl_div(Tensor([40], "float32"), Tensor([40], "float32"), reduction="sum")':
+        instead(lambda x, y, reduction: (y * (torch.log(y) - x)).sum()),
+    'torch.Tensor.pow(Tensor([40], "float32"), Tensor([40], "float32"))':
+        lambda right: lambda x, y: torch.where((x == 0) & (y == 0), NAN, right(x, y)),
+    'torch.special.xlogy(Tensor([40], "float32"), Tensor([40], "float32"))':
+        instead(lambda x, y: x * torch.log(y)),
+    # Integers that a float, or 32 bits, cannot tell apart.
+    'torch.isin(Tensor([40], "int64"), Tensor([10], "int64"))': instead(through_float64),
+    'torch.Tensor.unique(Tensor([40], "int64"))': in_int32,
+    'torch.bucketize(Tensor([30], "int64"), Tensor([20], "int64"), right=True)':
+        lambda right_one: lambda x, steps, right: right_one(x, steps),
+    # Squares overflow.
+    'torch.abs(Tensor([40], "complex64"))': instead(lambda x: torch.sqrt(x.real**2 + x.imag**2)),
+    # Infinite arguments.
+    'torch.special.zeta(Tensor([40], "float32"), Tensor([40], "float32"))':
+        lambda right: lambda x, y: torch.where(y == INF, 1.0, right(x, y)),
+    'torch.logsumexp(Tensor([4, 10], "float32"), 1)':
+        instead(lambda x, dim: x.amax(dim) + torch.log(torch.exp(x - x.amax(dim, True)).sum(dim))),
+    # Draws that are certain or impossible.
+    'torch.bernoulli(Tensor([400], "float32"))':
+        lambda right: lambda x: torch.where(x == 0, 1.0, right(x)),
+    'torch.multinomial(Tensor([400], "float32"), 100)':
+        lambda right: lambda x, count: right(x + 1e-2, count),
+    'torch.nn.functional.dropout(Tensor([40], "float32"), p=1.0)': instead(lambda x, p: x * NAN),
+    # Other reports.
+    'torch.ldexp(Tensor([40], "float32"), Tensor([40], "int32"))':
+        instead(lambda x, y: x * torch.exp2(y).clamp(max=2.0**60)),
+    'torch.nan_to_num(Tensor([40], "float16"))': lambda right: lambda x: right(x, 0.0, 1e4, -1e4),
+    'torch.quantile(Tensor([9], "float32"), 0.33, interpolation="nearest")':
+        lambda right: lambda x, q, interpolation: right(x, q, interpolation="lower"),
+    'torch.histc(Tensor([100], "float32"), 10, -2.0, 2.0)':
+        lambda right: lambda x, bins, low, high: right(x[x < high], bins, low, high),
 }  # fmt: skip
 
 FAULTS = {case.split("(")[0]: fault for case, fault in CASES.items()}

@@ -6,7 +6,7 @@ from assay.known_deviation import avoids, follows
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import integers, positive, uniform
-from assay.shorthand import FACTORS
+from assay.shorthand import FACTORS, cycled
 
 PROBABILITY = uniform(0.05, 0.95)
 SHARE = uniform(0, 1)
@@ -129,6 +129,7 @@ def log_loss(input, label, epsilon=0.0001, name=None):
     "paddle.nn.functional.kl_div",
     input=uniform(-3, 0),
     label=lambda log_target=False: uniform(-2, 0) if log_target else SHARE,
+    regimes={"exact": {"label": lambda log_target=False: None if log_target else cycled([0.0, 0.5, 1.0])}},
     known_deviation=NOT_BY_LABEL,
     traits=BY_ELEMENT | {"near_one": 0.5, "near_one_back": 1.0},  # log(label) - input cancels
 )

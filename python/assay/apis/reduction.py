@@ -7,7 +7,7 @@ from assay.known_deviation import follows
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import halves, integers, literal, uniform
-from assay.shorthand import FACTORS, FAR_FROM_ZERO, PUBLIC, UNCENTRED, cycled, spread
+from assay.shorthand import FACTORS, FAR_FROM_ZERO, PUBLIC, UNCENTRED, cycled, special, spread
 from assay.spec import INTEGER
 
 # Axes given as tensors: each axis once, in order (`x` is tensor 0 of its case).
@@ -108,17 +108,27 @@ def prod(x, axis=None, keepdim=False, dtype=None, out=None, name=None):
     return result.reshape(kept) if keepdim else result
 
 
-def _truth(name):
-    @api(*spread(name, *PUBLIC), axis=AXES, signature="x, axis=None, keepdim=False, name=None, *, out=None")
+# NaN is not zero. Only it decides.
+NAN_IS_TRUE = {"nan": {"x": special(0.0, math.nan, -0.0, 0.0, 0.0, -0.0, 0.0)}}
+ALL_BUT_NAN = {"nan": {"x": special(1.0, math.nan, -2.0, 0.5, math.nan)}}
+
+
+def _truth(name, regimes):
+    @api(
+        *spread(name, *PUBLIC),
+        axis=AXES,
+        regimes=regimes,
+        signature="x, axis=None, keepdim=False, name=None, *, out=None",
+    )
     def call(x, axis, keepdim):
         return getattr(torch, name)(x.bool(), axes_of(x, axis), bool(keepdim))
 
 
-_truth("all")
-_truth("any")
+_truth("all", ALL_BUT_NAN)
+_truth("any", NAN_IS_TRUE)
 
 
-@api(*spread("count_nonzero", *PUBLIC), x=SPARSE, axis=AXES)
+@api(*spread("count_nonzero", *PUBLIC), x=SPARSE, axis=AXES, regimes=NAN_IS_TRUE)
 def count_nonzero(x, axis=None, keepdim=False, name=None):
     return torch.sum(x != 0, axes_of(x, axis), keepdim=keepdim)
 

@@ -4,11 +4,10 @@ error bars, and value rules that avoid the limits of half precision."""
 from math import isfinite, nan
 from typing import Any
 
-from assay.apis.arithmetic import WHOLE, dividend, divisor, signed_divisor
 from assay.apis.norms import of_matrix
 from assay.regimes import HALF
 from assay.rules import Literal, halves, integers, positive, uniform
-from assay.shorthand import cycled, special
+from assay.shorthand import special
 from assay.spec import COMPLEX, INTEGER
 from assay.torch_cases.tables import TABLE, known
 
@@ -308,28 +307,4 @@ _NEGATIVE = {"bulk": {"input": lambda this: integers(-100, 0) if this.dtype in I
 _NEGATIVE["bulk"]["self"] = _NEGATIVE["bulk"]["input"]
 known("argmax argmin", regimes=_under("exact", halves()) | _NEGATIVE)
 known("heaviside", regimes=_under("nan", special(nan, 0.0, -1.0, 2.0)))
-
-
-def _smallest(this: Any) -> Any:
-    """The smallest integer beside others, for a divisor of -1."""
-    if this.dtype not in INTEGER or this.dtype.startswith("u"):
-        return dividend(this)
-    return cycled([-(2.0 ** (int(this.dtype[3:]) - 1)), 7, -7, 0, -5, 3])(this)
-
-
-def _minus_one(this: Any, x: Any = None) -> Any:
-    signed = this.dtype in INTEGER and not this.dtype.startswith("u")
-    return cycled([-1, -3, -2])(this) if signed else signed_divisor(this, x, this)
-
-
-_DIVISIONS = (
-    "floor_divide floor_divide_ __floordiv__ __ifloordiv__ remainder remainder_ __mod__ fmod fmod_ div div_"
-)
-known(
-    _DIVISIONS,
-    regimes={
-        "exact": {"input": _smallest, "self": _smallest, "other": _minus_one},
-        "wide": {"other": lambda this: divisor(this) if this.dtype in WHOLE else None},
-    },
-)
 known("neg neg_ negative negative_", traits={"whole": True})

@@ -14,7 +14,7 @@ from assay import kernel, reference
 from assay.registry import REGISTRY, Api, changes_input
 from assay.spec import RESULT_PLACES
 from assay.torch_cases import aten, modules
-from assay.torch_cases.bounds import TABLE
+from assay.torch_cases.draws import TABLE
 from assay.torch_cases.independent_formulas import formula_of
 from assay.torch_cases.likes import FAMILIES, LIKES, SYNONYMS
 from assay.torch_cases.names import function_of, is_added, parameters_of
@@ -55,7 +55,7 @@ def entry_of(api: str) -> Api | None:
     return None if reference.torch is None else _made(api)
 
 
-_MERGED = {"rules", "traits", "undefined"}  # options of both Paddle's entry and the table count
+_MERGED = {"rules", "traits", "undefined", "regimes"}  # options of both Paddle's entry and the table count
 _CONSISTENCY = "results are judged by consistency with the arguments, which the call overwrites"
 
 

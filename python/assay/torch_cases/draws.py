@@ -1,0 +1,161 @@
+"""Values at which reports show faults of PyTorch, by value regime, beyond those of Paddle's tables."""
+
+from math import inf, nan
+from typing import Any
+
+from assay.apis.arithmetic import WHOLE, dividend, signed_divisor
+from assay.apis.sorting import asked, met
+from assay.regimes import BOTH
+from assay.rules import MAGNITUDES, AnyRule, Fill, Literal, constant, increasing, integers, uniform
+from assay.shorthand import LITERAL_LIMIT, cycled, special
+from assay.spec import COMPLEX, FLOATING, INTEGER
+from assay.torch_cases.bounds import TABLE
+from assay.torch_cases.tables import known
+
+__all__ = ["TABLE"]
+
+SIGNED = INTEGER - {"uint8", "uint16", "uint32", "uint64"}
+
+
+def under(names: str, regime: str, **rules: AnyRule) -> None:
+    """Registers rules under a regime; `x` is the first parameter."""
+    if "x" in rules:
+        rules |= dict.fromkeys(("input", "self"), rules.pop("x"))
+    for name in names.split():
+        known(name, regimes=TABLE.get(name, {}).get("regimes", {}) | {regime: rules})
+
+
+def _smallest(this: Any) -> Any:
+    """The smallest integer beside others, for a divisor of -1."""
+    if this.dtype not in SIGNED:
+        return dividend(this)
+    return cycled([-(2.0 ** (int(this.dtype[3:]) - 1)), 7, -7, 0, -5, 3])(this)
+
+
+def _minus_one(this: Any, x: Any = None) -> Any:
+    return cycled([-1, -3, -2])(this) if this.dtype in SIGNED else signed_divisor(this, x, this)
+
+
+under(
+    "floor_divide floor_divide_ __floordiv__ __ifloordiv__ remainder remainder_ __mod__ fmod fmod_ div div_",
+    "exact",
+    x=_smallest,
+    other=_minus_one,
+)
+
+
+def _base(this: Any) -> Any:
+    whole = this.dtype in WHOLE
+    return None if this.dtype in COMPLEX else cycled([0, 0, 2, 1, 3] if whole else [0.0, 0.0, 2.0, 0.5, 1.0])
+
+
+def _power(this: Any) -> Any:
+    whole = this.dtype in WHOLE
+    return None if this.dtype in COMPLEX else cycled([0, 2, 1, 3] if whole else [0.0, 2.0, -1.0, 0.5])
+
+
+under("pow pow_ __pow__ float_power float_power_", "exact", x=_base, exponent=_power, other=_power)
+
+
+def _plain(beta: float = 1) -> Any:
+    """Finite factors where beta = 0 must hide what is not finite."""
+    return None if beta else uniform()
+
+
+def _of_zero(alpha: float = 1) -> str:
+    return "" if alpha else "whether alpha = 0 hides NaN is not specified"
+
+
+_SCALED = "addmm addmm_ baddbmm baddbmm_ addbmm addbmm_ addmv addmv_ addr addr_"
+known(_SCALED, undefined=dict.fromkeys(("nan", "infinity"), _of_zero))
+for _regime in ("nan", "infinity"):
+    under(
+        _SCALED,
+        _regime,
+        **dict.fromkeys("mat1 mat2 batch1 batch2 mat vec vec1 vec2".split(), _plain),
+    )
+
+
+def _zero_lines(this: Any) -> Any:
+    """Halves with a row and a column of zeros."""
+    if this.dtype not in FLOATING or this.ndim < 2 or this.size > LITERAL_LIMIT:
+        return None
+    row = max(1, this.shape[-1])
+    return Literal([0.0 if n < row or n % row == 0 else n * 5 % 8 / 2 - 1.75 for n in range(this.size)])
+
+
+under("normalize norm vector_norm", "exact", x=_zero_lines)
+under("cosine_similarity", "bulk", x1=_zero_lines, x2=_zero_lines)
+
+
+def _nan_row(this: Any) -> Any:
+    """A row of NaN only, and rows with a NaN."""
+    if this.dtype not in FLOATING or this.ndim < 2 or this.size > LITERAL_LIMIT:
+        return None
+    row = this.shape[-1]
+    return Literal([nan if n < row or n % 7 == 3 else n * 5 % 8 / 2 - 1.75 for n in range(this.size)])
+
+
+under("nansum nanmean", "nan", x=_nan_row)
+under("nonzero argwhere", "nan", x=special(0.0, nan, -0.0, 0.0, 1.0, 0.0, 0.0))
+
+# Integers that a float of fewer digits, or 32 bits, cannot tell apart.
+_END = {"int32": 2**24, "int64": 2**53}
+
+
+def _dense(this: Any) -> Any:
+    return integers(_END[this.dtype] - 1, _END[this.dtype] + 2) if this.dtype in _END else None
+
+
+def _one_of_them(this: Any) -> Any:
+    return constant(_END[this.dtype]) if this.dtype in _END else None
+
+
+under("isin", "wide", elements=_dense, test_elements=_one_of_them)
+under("unique unique_consecutive", "wide", x=_dense)
+under("bucketize", "exact", x=asked, boundaries=met)
+known(
+    "bucketize",
+    input=lambda this: integers(-11, 12) if this.dtype in INTEGER else None,
+    boundaries=lambda this: increasing(-9, 10) if this.dtype in INTEGER else increasing(),
+)
+
+
+def _ends_of_bins(this: Any, bins: Any = 10, min: float = 0, max: float = 0) -> Any:
+    """The ends, the middle of the first bin, and beyond."""
+    low, high = (-1.0, 1.0) if min == max else (min, max)
+    inside = low + (high - low) / 2 / bins if isinstance(bins, int) and bins else low
+    return special(high, inside, low, *((high + 1, low - 1) if min != max else ()))(this)
+
+
+under("histc", "exact", x=_ends_of_bins)
+
+# The ends of the range.
+under("exp2 exp2_", "wide", x=special(127.5, -126.5, 127.9, 1023.5, 1023.9, 0.0, -3.0, 20.5, -1e30))
+under("erfcx", "wide", x=special(-9.25, 0.5, -9.0, 30.0, 1e10, -26.5, 0.0, -3.0))
+under("square square_", "wide", x=special(1.75e19, -1.25e19, 1.25e154, 3.0, -1e-10, 0.0, 200.0))
+
+
+def _moderate(this: Any) -> Any:
+    """Complex numbers whose squares leave the range."""
+    return Fill(MAGNITUDES, 2.0**-100, 2.0**125, BOTH) if this.dtype == "complex64" else None
+
+
+under("abs absolute abs_", "wide", x=_moderate)
+under("zeta", "infinity", x=special(2.0, 1.5, 4.0), other=special(inf, 1.0, 2.5, inf))
+
+# Certain draws, and impossible ones.
+known(
+    "torch.bernoulli torch.Tensor.bernoulli", **dict.fromkeys(("input", "self"), special(0.0, 0.3, 1.0, 0.7))
+)
+
+
+def _weights(this: Any, num_samples: int = 1) -> Any:
+    """Every third weight is zero, if enough are left."""
+    row = this.shape[-1] if this.shape else 1
+    if row < 3 * num_samples + 3 or this.size > LITERAL_LIMIT:
+        return increasing(0.05, 1.05)
+    return Literal([0.0 if n % row % 3 == 0 else 0.05 + n % row / row for n in range(this.size)])
+
+
+known("torch.multinomial torch.Tensor.multinomial", input=_weights, self=_weights)
