@@ -89,8 +89,16 @@ Result<ShrunkCases> shrink_stored(const std::string& folder, std::vector<std::ui
   RunConfig config;
   ShrinkJob job;
   {
-    ASSAY_TRY(const std::unique_ptr<Store> store, open_store(folder, StoreMode::existing));
+    ASSAY_TRY(const std::unique_ptr<Store> store, open_store(folder, StoreMode::read));
     ASSAY_TRY(auto properties, store->properties());
+    if (options.programs) {
+      for (const char* flag : {"paddle_python", "torch_python", "settings", "apis"}) {
+        properties.erase(std::string(kRerunFlag) + flag);
+      }
+      for (const auto& [flag, value] : *options.programs) {
+        properties[std::string(kRerunFlag) + flag] = value;
+      }
+    }
     ASSAY_TRY(config, config_of(properties));
     if (ids.empty()) {
       ASSAY_TRY(ids, one_of_each(*store));

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ namespace assay {
 struct ShrinkOptions {
   std::string budget = "60s";
   std::uint64_t most_tried = 400;
+  // What names programs and folders of code, by its flag, instead of what the run says: a run of
+  // somebody else is only data.
+  std::optional<std::map<std::string, std::string>> programs = {};
 };
 
 void add_shrink_options(CLI::App& app, ShrinkOptions& options);

@@ -16,8 +16,10 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "case/canonical.h"
+#include "case/parser.h"
 #include "cli/exit_code.h"
 #include "cli/settings.h"
+#include "cli/shrinking.h"
 #include "report/issue.h"
 #include "report/scripts.h"
 #include "report/shrunk.h"
@@ -31,6 +33,7 @@ struct FindingOptions {
   std::string which;  // a number or a digest
   std::string script;
   bool no_run = false;
+  std::string budget = "20s";
   std::string paddle_python;
   std::string torch_python;
   std::string settings_file;
@@ -51,6 +54,26 @@ FrameworkConfig interpreter(const Settings& settings, const FindingOptions& opti
   const std::string label = property(".lane");
   if (settings.lanes.contains(label)) return settings.lane(label, python).framework;
   return settings.framework(framework, python);
+}
+
+// Looks for a smaller case, unless there is one already or this one has one element.
+Status shrink(const FindingOptions& options, const Finding& finding) {
+  ASSAY_TRY(const ShrunkCases known, read_shrunk(options.run));
+  Case parsed;
+  const bool small = parse_case(finding.text, parsed) && parsed.total_elements() <= 1;
+  const Outcome outcome = finding.key.outcome;
+  if (small || known.contains(finding.id) || outcome == Outcome::timeout) return {};
+  ShrinkOptions how{.budget = options.budget};
+  auto& programs = how.programs.emplace();
+  const auto take = [&](const char* flag, const std::string& value) {
+    if (!value.empty()) programs[flag] = value;
+  };
+  take("paddle_python", options.paddle_python);
+  take("torch_python", options.torch_python);
+  take("settings", options.settings_file);
+  ASSAY_TRY([[maybe_unused]] const ShrunkCases found,
+            shrink_stored(options.run, {finding.id}, how, [](const std::string&) {}));
+  return {};
 }
 
 // The smallest case known that shows the finding.
@@ -85,6 +108,11 @@ Result<int> run_finding(const FindingOptions& options) {
     return usage_error(fmt::format("finding {} is no call that runs: correct the corpus: {}",
                                    options.which, finding.message));
   }
+  if (!options.no_run && options.budget != "0" && !is_store_address(options.run)) {
+    if (const auto tried = shrink(options, finding); !tried) {
+      show(stderr, "note: not shrunk: {}\n", one_line(tried.error().message));
+    }
+  }
   ASSAY_TRY(const FoundCase shown, shown_case(options.run, *store, finding));
   ASSAY_TRY(const Settings settings, load_settings(options.settings_file));
   ASSAY_TRY(nlohmann::json request, issue_request(properties, finding, shown));
@@ -113,7 +141,11 @@ Verb add_finding_verb(CLI::App& parent) {
       ->required();
   app->add_option("--script", options->script, "Write its script to this file as well");
   app->add_flag("--no-run", options->no_run,
-                "Do not run the script to see whether the fault shows");
+                "Do not look for a smaller case, and do not run the script to see whether the "
+                "fault shows");
+  app->add_option("--budget", options->budget,
+                  "Time for the search for a smaller case: 20s, 2m; 0: none")
+      ->capture_default_str();
   app->add_option("--paddle_python", options->paddle_python, "Python interpreter that has Paddle");
   app->add_option("--torch_python", options->torch_python, "Python interpreter that has PyTorch");
   app->add_option("--settings", options->settings_file,

@@ -77,10 +77,10 @@ void add_issues(const std::vector<nlohmann::json>& requests,
   }
 }
 
-// Adds to the first findings the script that shows them, their text for an issue tracker, and links
-// to their logs.
+// Adds to the first findings the script that shows them, by a shrunk case if there is one, their
+// text for an issue tracker, and links to their logs.
 Status add_scripts(RunReader& run, const LiveRun& grown, const ReportPage& page,
-                   nlohmann::json& shown) {
+                   const ShrunkCases& shrunk, nlohmann::json& shown) {
   const std::vector<Finding> findings = grown.findings();
   std::multimap<std::uint64_t, std::size_t> places;
   std::vector<std::uint64_t> ids;
@@ -98,6 +98,10 @@ Status add_scripts(RunReader& run, const LiveRun& grown, const ReportPage& page,
     found.verdict = finished.verdict;
     found.record.assign(finished.record.begin(), finished.record.end());
     const nlohmann::json logs = log_links(grown.properties(), found, page.folder, from);
+    if (const auto smaller = shrunk.find(found.id); smaller != shrunk.end()) {
+      const ShrunkCase& better = smaller->second;
+      found = {better.id, better.text, better.verdict, better.record};
+    }
     const auto [first, last] = places.equal_range(finished.id);
     for (auto at = first; at != last; ++at) {
       nlohmann::json& finding = shown[at->second];
@@ -116,14 +120,15 @@ Status add_scripts(RunReader& run, const LiveRun& grown, const ReportPage& page,
 
 Status write_report_page(RunReader& run, const ReportPage& page) {
   ASSAY_TRY(LiveRun grown, live_run_of(run, page.most, page.against));
+  ShrunkCases shrunk;
   if (!page.folder.empty()) {
-    ASSAY_TRY(const ShrunkCases shrunk, read_shrunk(page.folder));
+    ASSAY_TRY(shrunk, read_shrunk(page.folder));
     std::vector<Finding> findings = grown.findings();
     add_shrunk(shrunk, findings);
     grown.set_findings(std::move(findings));
   }
   ASSAY_TRY(nlohmann::json data, data_of(run, grown));
-  ASSAY_CHECK(add_scripts(run, grown, page, data["findings"]));
+  ASSAY_CHECK(add_scripts(run, grown, page, shrunk, data["findings"]));
   if (page.against != nullptr) {
     data["against"] = comparison_json(*page.against);
     data["against"]["rows"] = page.against->speed.rows();

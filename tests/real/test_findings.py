@@ -67,7 +67,7 @@ def test_the_script_shows_the_fault(folder):
     shown = set()
     for each in findings(folder):
         script = folder / f"finding{each['number']}.py"
-        text = assay("finding", folder, each["number"], "--script", script)
+        text = assay("finding", folder, each["number"], "--budget=0", "--script", script)
         assert each["api"] in text and "source of the expected result: " in text
         assert "PaddlePaddle 3.3.1, commit " in text
         assert "it exits with 1, so the fault shows" in text
@@ -95,7 +95,7 @@ def test_the_script_shows_a_lost_gradient(tmp_path):
     run(tmp_path, corpus, "--values=usual")
     for each in findings(tmp_path / "run"):
         script = tmp_path / "script.py"
-        text = assay("finding", tmp_path / "run", each["number"], "--script", script)
+        text = assay("finding", tmp_path / "run", each["number"], "--budget=0", "--script", script)
         assert "it exits with 1, so the fault shows" in text, text
         assert (
             "got      None"
@@ -145,7 +145,7 @@ def test_an_issue_is_about_the_framework_that_failed(tmp_path, lanes, frameworks
     assert frameworks.keys() <= found.keys()
     for api, framework in frameworks.items():
         script = tmp_path / f"of_{framework}.py"
-        text = assay("finding", tmp_path / "run", found[api], "--script", script, cwd=tmp_path)
+        text = assay("finding", tmp_path / "run", found[api], "--budget=0", "--script", script, cwd=tmp_path)
         other = "paddle" if framework == "torch" else "torch"
         source = script.read_text()
         assert f"import {framework}" in source and f"import {other}" not in source
