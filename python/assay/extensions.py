@@ -30,6 +30,11 @@ def named(variable: str) -> list[str]:
     return list(filter(None, os.environ.get(variable, "").split(":")))
 
 
+def packages() -> set[str]:
+    """The packages of the lane's own modules."""
+    return {module.split(".")[0] for module in named(MODULES) + named(IN_LANE)}
+
+
 def load(framework: Any) -> None:
     """In the fork server: imports its modules. Does not return if one of them has opened a device."""
     before = devices(framework)

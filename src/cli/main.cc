@@ -25,11 +25,11 @@
 
 int main(int argc, char** argv) {
   using namespace assay;
-  constexpr std::array<AddVerb, 19> kVerbs{
-      add_api_verb,       add_report_verb, add_corpus_verb,     add_doctor_verb, add_slot_verb,
-      add_repro_verb,     add_plan_verb,   add_work_verb,       add_merge_verb,  add_mutate_verb,
-      add_relations_verb, add_shrink_verb, add_finding_verb,    add_show_verb,   add_record_verb,
-      add_capture_verb,   add_kernel_verb, add_completion_verb, add_manual_verb,
+  constexpr std::array<AddVerb, 20> kVerbs{
+      add_api_verb,       add_report_verb, add_corpus_verb,  add_doctor_verb,     add_slot_verb,
+      add_repro_verb,     add_plan_verb,   add_work_verb,    add_merge_verb,      add_mutate_verb,
+      add_relations_verb, add_shrink_verb, add_finding_verb, add_show_verb,       add_record_verb,
+      add_capture_verb,   add_blame_verb,  add_kernel_verb,  add_completion_verb, add_manual_verb,
   };
   // Those that full/main.cc adds.
   constexpr std::array<std::string_view, 7> kElsewhere{"chain",  "timeline", "submit", "run",

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from typing import Any
 
-from assay.capture import corpus
+from assay.capture import blame, corpus
 
 NOTHING = 4  # src/cli/exit_code.h
 USAGE = 2
@@ -23,6 +23,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--ranks", default="")
     parser.add_argument("--level", default="api")
     parser.add_argument("--values", default="")
+    parser.add_argument("--judge", action="store_true")
+    parser.add_argument("--assay", default="assay")
+    parser.add_argument("--pass-on", action="append", default=[])
     parser.add_argument("program", nargs="*")
     options = parser.parse_args(arguments)
     out = os.path.abspath(options.out)
@@ -53,6 +56,9 @@ def main(arguments: list[str] | None = None) -> int:
         return USAGE
     head, cases = corpus.merge(out)
     corpus.say(_summary(head, cases, options.out))
+    if options.judge and cases:
+        command = ["--assay", options.assay, "--corpus", options.out, *options.pass_on]
+        return blame.main(command) or code
     return code or (0 if cases else NOTHING)
 
 

@@ -21,7 +21,7 @@ from typing import Any
 VERSION = 1
 HEAD = f"# assay capture {VERSION}"
 NOTE = "#:"  # after a case of a merged file
-CASE, PLACE, COUNTS = "#+", "#@", "#="  # of a part
+CASE, WITHIN, PLACE, COUNTS = "#+", "#<", "#@", "#="  # of a part
 PART = ".part"
 # Frames of these files are never the place of a call.
 OWN_FILES = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -65,6 +65,9 @@ def read_part(lines: Iterable[str]) -> tuple[dict[str, Any], dict[str, dict[str,
                     break
                 texts.append(last)
                 notes.append({"calls": 1, "steps": 1, "at": [], **known})
+            elif word == WITHIN:
+                number, function = json.loads(rest)
+                notes[number].setdefault("in", []).append(function)
             elif word == PLACE:
                 number, _, frames, module = json.loads(rest)
                 notes[number]["at"].append([frames, module, 1])
@@ -109,6 +112,7 @@ def merged(parts: list[tuple[dict[str, Any], dict[str, dict[str, Any]]]]) -> Ite
     head = {
         "framework": first.get("framework", ""),
         "command": first.get("command", []),
+        "python": first.get("python", ""),
         "ranks": len({part[0].get("rank", 0) for part in parts}),
         "processes": len(parts),
         "steps": max((part[0].get("steps", 0) for part in parts), default=0),

@@ -28,7 +28,17 @@ FRAMES = 3  # callers that a place names
 class Case:
     """One distinct call. A call that is no case has a reason instead of a number."""
 
-    __slots__ = ("calls", "inside", "number", "places", "reason", "seen_in", "steps", "summaries")
+    __slots__ = (
+        "calls",
+        "functions",
+        "inside",
+        "number",
+        "places",
+        "reason",
+        "seen_in",
+        "steps",
+        "summaries",
+    )
 
     def __init__(self, number: int, reason: str = "") -> None:
         self.number = number
@@ -37,6 +47,7 @@ class Case:
         self.steps = 0  # how many steps made it
         self.seen_in = -1  # the last step that made it
         self.places: dict[tuple[CodeType, int], list[int]] = {}  # (code, instruction): [number, calls]
+        self.functions: set[str] = set()  # of the framework, that make the call
         self.inside: dict[Case, int] = {}  # a composite function: how often one call of it makes this call
         self.summaries: Any = None
 
@@ -121,6 +132,12 @@ class Recorder:
                 return
             frame = frame.f_back
 
+    def within(self, case: Case, function: str) -> None:
+        """The framework's function makes this call."""
+        if case.number >= 0 and function not in case.functions:
+            case.functions.add(function)
+            self._write(f"{corpus.WITHIN} {json.dumps([case.number, function])}\n")
+
     def _is_own(self, code: CodeType) -> bool:
         file = code.co_filename
         return not file.startswith((self.library, corpus.OWN_FILES)) and not file.startswith("<")
@@ -178,11 +195,8 @@ class Recorder:
                 os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC,
                 0o644,
             )
-            head = {
-                "framework": self.options["framework"],
-                "rank": rank(),
-                "command": self.options["command"],
-            }
+            head = {"rank": rank(), "python": sys.executable}
+            head |= {name: self.options[name] for name in ("framework", "command")}
             text = f"{corpus.HEAD} {json.dumps(head)}\n{text}"
         os.write(self.fd, text.encode())
 

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from assay.capture import compiled, corpus
+from assay.capture import compiled, corpus, dispatched
 from assay.capture.recorder import Case, Recorder, rank
 from assay.torch_cases.texts import Inexpressible, argument_texts, name_of
 
@@ -138,17 +138,23 @@ class _Mode:
         count if they are several, or if the function itself is no case."""
         text, known = self._text(name, args, kwargs)
         inside: list[Any] = []
-        result = (
-            self._watched(func, args, kwargs, inside) if hasattr(func, "__code__") else func(*args, **kwargs)
-        )
+
+        def call() -> Any:
+            if hasattr(func, "__code__"):
+                return self._watched(func, args, kwargs, inside)
+            return func(*args, **kwargs)
+
+        result, kernels = dispatched.kernels_of(self.torch, call, func)
         inside = [each for each in inside if each[2]]
-        case = self._case(key, text, known | {"device": self._device(args, kwargs)}, name)
+        known |= {"device": self._device(args, kwargs), "kernels": kernels}
+        case = self._case(key, text, known, name)
         self.recorder.count(case, frame)
         if not text and inside:
             case.reason = ""
         for key, inner, text, known in inside if len(inside) > 1 or case.number < 0 else ():
-            each = self.known.get(key) or self._case(key, text, known | {"in": name.lstrip("?")}, inner)
+            each = self.known.get(key) or self._case(key, text, known, inner)
             each.inside[case] = each.inside.get(case, 0) + 1
+            self.recorder.within(each, name.lstrip("?"))
             self.recorder.place(each, frame)
         return result
 
@@ -245,6 +251,7 @@ def start(torch: Any) -> None:
     if options["ranks"] is not None and rank() not in options["ranks"]:
         return
     options["framework"] = f"torch {torch.__version__}"
+    torch.overrides.resolve_name(torch.abs)  # learns the names before the program replaces a function
     recorder = Recorder(options, "torch", torch.__file__)
     mode: Any = type("Calls", (_Mode, torch.overrides.TorchFunctionMode), {})(torch, recorder)
     atexit.register(mode.stop)
@@ -266,13 +273,19 @@ def _follow_threads(mode: Any) -> None:
 
 
 def _follow_steps(torch: Any, recorder: Recorder) -> None:
-    """A step ends when the program's first optimizer steps."""
-    first: list[int] = []
+    """A step ends when the program's leading optimizer steps: the first one, or another one that has stepped
+    twice since."""
+    lead: list[int] = []
+    since: set[int] = set()
 
     def stepped(optimizer: Any, *_: Any) -> None:
-        first[:] = first or [id(optimizer)]
-        if first[0] == id(optimizer):
+        number = id(optimizer)
+        if number in since or number in lead or not lead:
+            lead[:] = [number]
+            since.clear()
             recorder.begin_step(recorder.step + 1)
+        else:
+            since.add(number)
 
     importlib.import_module("torch.optim.optimizer").register_optimizer_step_post_hook(stepped)
 

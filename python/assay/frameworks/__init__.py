@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from assay import extensions
 from assay.lane_state import LaneState
 from assay.spec import TensorSpec
 from assay.wire import refuse, text_of
@@ -214,16 +215,17 @@ class Framework(ABC):
 def look_up(root: Any, api: str) -> Any:
     """The object that `api` ("paddle.nn.functional.relu") names in the framework whose module is `root`.
 
-    Rejects what a framework imported for itself (paddle.os, torch.sys). Raises AttributeError for an unknown
-    name.
+    Rejects what a framework imported for itself (paddle.os, torch.sys), but not what the lane's own modules
+    have put in the place of a function. Raises AttributeError for an unknown name.
     """
     home = root.__name__
+    owners = {home, *extensions.packages()}
     found = root
     for part in api.split(".")[1:]:
         found = getattr(found, part)
         name = found.__name__ if inspect.ismodule(found) else getattr(found, "__module__", None)
         owner = (name or home).split(".")[0]  # methods written in C have no module
-        if owner != home:
+        if owner not in owners:
             refuse(f"{api}: {part} belongs to {owner}, not to {home}")
     return found
 

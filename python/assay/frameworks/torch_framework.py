@@ -57,6 +57,7 @@ class TorchFramework(Framework):
         engine = getattr(torch.autograd.Variable, "_execution_engine", None)
         self._run_backward = getattr(engine, "run_backward", None)
         self._empty = torch.empty
+        self._stack = torch.stack  # before the modules of a lane replace it
         self._strided = torch.strided
         self._device = "cpu"
         self._on_gpu = False
@@ -248,7 +249,7 @@ class TorchFramework(Framework):
 
     def stacked(self, tensor: Any) -> Any:
         """torch.stack."""
-        return self.torch.stack([tensor, tensor], -1)
+        return self._stack([tensor, tensor], -1)
 
     def equal(self, left: Any, right: Any) -> bool:
         """Whether two tensors of one shape have equal elements; NaN equals NaN."""

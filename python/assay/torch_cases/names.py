@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from assay import extensions
 from assay.frameworks import look_up
 from assay.wire import refuse
 
@@ -65,7 +66,7 @@ def function_of(torch: Any, api: str) -> Callable[..., Any]:
         )
     found = look_up(torch, api)
     private = stem.startswith("_") and not stem.startswith("__")
-    allowed = stem in CREATES or api in SPARSE or _takes_tensors(torch, found)
+    allowed = stem in CREATES or api in SPARSE or _takes_tensors(torch, found) or _is_replaced(found)
     if stem in _FORBIDDEN or private or not allowed:
         refuse(f"{api} is not a function of tensors")
     return found
@@ -108,6 +109,21 @@ def _overridable(torch: Any) -> frozenset[int]:
     return frozenset(map(id, torch.overrides.get_testing_overrides()))
 
 
+def _is_replaced(function: Any) -> bool:
+    """Whether a module of the lane has put this function in the place of PyTorch's."""
+    home = getattr(function, "__globals__", {}).get("__name__", "").split(".")[0]
+    return home in extensions.packages()
+
+
+def _documented(torch: Any, api: str, function: Any) -> Any:
+    """A function with the parameters of one that was replaced: PyTorch lists them for tests."""
+    home, _, stem = api.rpartition(".")
+    listed = torch.overrides.get_testing_overrides()
+    alike = (each for each in listed if getattr(each, "__name__", "") == stem)
+    found = function if function in listed else next(alike, None)
+    return listed.get(found) if home == "torch.nn.functional" else None
+
+
 def _takes_tensors(torch: Any, function: Any) -> bool:
     return id(function) in _overridable(torch)
 
@@ -117,6 +133,8 @@ def parameters_of(torch: Any, api: str, function: Any) -> tuple[str, ...]:
     if api.startswith(OPERATORS + "."):
         return tuple(argument.name for argument in _schemas(function)[0].arguments)
     try:
+        if _is_replaced(function):
+            function = _documented(torch, api, function)
         known = inspect.signature(function).parameters
         return tuple(name for name, each in known.items() if each.kind is not each.VAR_KEYWORD)
     except (TypeError, ValueError):  # a function of C

@@ -1,5 +1,6 @@
 """Calls of PyTorch's functions as texts of the case language (docs/reference/case-language.md)."""
 
+import inspect
 import json
 import math
 import re
@@ -21,16 +22,18 @@ class Inexpressible(Exception):
 
 def name_of(torch: Any, called: Any) -> str:
     """The name under which a case calls a function that PyTorch passes to __torch_function__."""
-    name = torch.overrides.resolve_name(called)
-    if name is None:  # private, such as torch._foreach_mul_
-        name = f"aten.{getattr(called, '__name__', '')}"
+    name = torch.overrides.resolve_name(called) or ""
     name = re.sub(r"^torch\.(functional|_C\._\w+)\.", "torch.", name)
-    name = re.sub(r"^aten\.", f"{OPERATORS}.aten.", name)
-    try:
-        function_of(torch, name)
-    except (AttributeError, Stop) as error:
-        raise Inexpressible(f"{name or called} is no function that a case may call") from error
-    return name
+    names = [re.sub(r"^aten\.", f"{OPERATORS}.aten.", name)]
+    if inspect.isbuiltin(called):  # torch.relu_ is not listed, torch._foreach_mul_ is private
+        names += [f"{home}.{called.__name__}" for home in ("torch.Tensor", f"{OPERATORS}.aten")]
+    for name in names:
+        try:
+            function_of(torch, name)
+        except (AttributeError, Stop):
+            continue
+        return name
+    raise Inexpressible(f"{names[0] or called} is no function that a case may call")
 
 
 def argument_texts(

@@ -1,0 +1,128 @@
+"""`assay blame` names the operator that is wrong, and nobody in a clean model."""
+
+import json
+import pathlib
+import re
+import subprocess
+
+import pytest
+from capture.programs import ASSAY, MODEL, ROOT, capture
+
+LANE = """version = 1
+[lanes.broken]
+framework = "torch"
+modules = ["planted"]
+environment = ["PYTHONPATH={folder}", "FAULT={fault}"]
+"""
+MOST_OF_AN_API = 3  # cases, so that a fault takes seconds
+
+
+def capture_of(folder, program):
+    """A capture with few cases of each API."""
+    done = capture(folder, program)
+    assert done.returncode == 0, done.stderr
+    lines = (folder / "corpus.txt").read_text().splitlines()
+    kept, seen = lines[:1], {}
+    for text, note in zip(lines[1::2], lines[2::2], strict=True):
+        api = text.partition("(")[0]
+        seen[api] = seen.get(api, 0) + 1
+        if seen[api] <= MOST_OF_AN_API:
+            kept += [text, note]
+    (folder / "corpus.txt").write_text("\n".join(kept) + "\n")
+    return folder / "corpus.txt"
+
+
+def blame(folder, corpus, fault="", *flags):
+    """The finished command on a lane with a fault."""
+    settings = LANE.format(folder=pathlib.Path(__file__).parent, fault=fault)
+    (folder / "assay.toml").write_text(settings)
+    command = [ASSAY, "blame", corpus, "--test-lane=broken", f"--log_dir={folder / 'run'}", "-n1", *flags]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory):
+    return capture_of(tmp_path_factory.mktemp("training"), MODEL)
+
+
+def test_nobody_is_blamed_in_a_clean_model(training, tmp_path):
+    done = blame(tmp_path, training)
+    assert done.returncode == 0, done.stdout + done.stderr
+    count = len(training.read_text().splitlines()) // 2
+    assert done.stdout.startswith(
+        f"no operator is to blame: {count} of {count} distinct calls have a verdict"
+    )
+
+
+def test_a_wrong_function_is_named_with_place_and_script(training, tmp_path):
+    done = blame(tmp_path, training, "half:torch.nn.functional.layer_norm")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.stdout.startswith("1. torch.nn.functional.layer_norm: wrong beyond the error bar\n")
+    assert "\n2. " not in done.stdout
+    line = next(number for number, text in enumerate(MODEL.splitlines(), 1) if "self.head(" in text)
+    assert re.search(
+        rf"program\.py:{line} < program\.py:\d+ \(encoder\.layers\.0\.norm1\): 12 calls", done.stdout
+    )
+    assert "12 calls, in 100% of 3 steps, first in step 1" in done.stdout
+    command = re.search(r"script: assay (.*)", done.stdout)[1].split()
+    script = subprocess.run([ASSAY, *command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert script.returncode == 0 and list(tmp_path.glob("run/repro_*/*.py")), script.stderr
+
+
+def test_a_wrong_kernel_is_named_with_the_function_that_calls_it(training, tmp_path):
+    done = blame(tmp_path, training, "scaled:aten.native_layer_norm.default", "--json")
+    found = json.loads(done.stdout)
+    assert found["suspects"][0]["api"] == "torch.nn.functional.layer_norm"
+    assert found["kernel"] == "native_layer_norm"
+
+
+def test_wrong_input(tmp_path):
+    (tmp_path / "newer.txt").write_text("# assay capture 9 {}\n")
+    (tmp_path / "damaged.txt").write_text("torch.abs(Tensor([2]))\n#: {\n")
+    for file, said in (("none.txt", "No such file"), ("newer.txt", "newer assay"), ("damaged.txt", "line 2")):
+        done = blame(tmp_path, file)
+        assert done.returncode == 2 and said in done.stderr, (file, done.stderr)
+
+
+FAULTS = """
+half:torch.nn.functional.layer_norm gradient:torch.nn.functional.linear scaled:torch.nn.functional.linear
+last:torch.nn.functional.conv2d half:torch.nn.functional.conv2d scaled:torch.Tensor.matmul
+half:torch.Tensor.matmul half:torch.Tensor.add_ last:torch.cat scaled:torch.Tensor.mul
+gradient:torch.Tensor.mul scaled:torch.Tensor.sub scaled:torch.nn.functional.gelu
+last:torch.nn.functional.gelu gradient:torch.nn.functional.gelu half:torch.nn.functional.softmax
+gradient:torch.nn.functional.softmax scaled:torch.nn.functional.embedding
+gradient:torch.nn.functional.cross_entropy half:torch.nn.functional.cross_entropy
+last:torch.nn.functional.batch_norm half:torch.nn.functional.batch_norm
+gradient:torch.nn.functional.batch_norm half:torch.nn.functional.group_norm
+half:torch.nn.functional.instance_norm gradient:torch.nn.functional.layer_norm
+half:torch.nn.functional.scaled_dot_product_attention
+gradient:torch.nn.functional.scaled_dot_product_attention half:torch.lstm scaled:torch.gru
+scaled:torch.nn.functional.dropout half:torch.nn.functional.avg_pool2d last:torch.nn.functional.max_pool2d
+half:torch.nn.functional.adaptive_avg_pool2d gradient:torch.nn.functional.relu
+gradient:torch.nn.functional.leaky_relu half:torch.nn.functional.hardswish scaled:torch.nn.functional.silu
+half:torch.nn.functional.conv_transpose2d last:torch.nn.functional.interpolate last:torch.nn.functional.pad
+half:torch.nn.functional.mse_loss gradient:torch.nn.functional.smooth_l1_loss
+half:torch.nn.functional.normalize half:torch.nn.functional.binary_cross_entropy_with_logits
+scaled:torch.rsqrt half:torch.Tensor.div gradient:torch.Tensor.pow scaled:torch.Tensor.mean
+half:torch.Tensor.sum scaled:torch.cumsum scaled:torch.where scaled:torch.Tensor.lerp_
+half:torch.Tensor.addcdiv_ half:torch.Tensor.addcmul_ half:torch.Tensor.sqrt half:torch.Tensor.cos
+half:torch.Tensor.sin half:torch.einsum half:torch.outer half:torch.Tensor.std scaled:aten.gelu.default
+half:aten.native_layer_norm.default scaled:aten.silu.default
+""".split()
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    return capture_of(
+        tmp_path_factory.mktemp("models"), (ROOT / "tests" / "capture" / "models.py").read_text()
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["", *FAULTS])
+def test_the_planted_fault_comes_first(fault, models, tmp_path):
+    found = json.loads(blame(tmp_path, models, fault, "--json").stdout)
+    named = [suspect["api"].rpartition(".")[2].strip("_") for suspect in found["suspects"]]
+    home, _, stem = fault.partition(":")[2].rpartition(".")
+    stem = home.rpartition(".")[2].removeprefix("native_") if home.startswith("aten.") else stem
+    assert named[:1] == [stem.strip("_")][: bool(fault)], found
