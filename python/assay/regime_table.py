@@ -4,6 +4,7 @@ python -m assay.regime_table FILE
 """
 
 import os
+import textwrap
 from collections import defaultdict
 
 from assay.known_deviation_page import write
@@ -11,6 +12,7 @@ from assay.regimes import USUAL, skip_of
 from assay.registry import Api, load_all
 from assay.shared import REGIMES
 from assay.spec import TensorSpec
+from assay.torch_cases.special_formulas import names
 
 KINDS = {"F": "float32", "H": "float16", "C": "complex64", "I": "int32", "B": "bool"}
 SHAPE = (64, 80)  # long enough for the regime `constant`
@@ -60,6 +62,15 @@ def page(apis: dict[str, Api]) -> str:
     lines += ["", "## Reasons"]
     for regime in OTHERS:
         lines += ["", f"**{regime}**", "", *(f"- {reason}" for reason in sorted(reasons[regime]))]
+    lines += [
+        "",
+        "## Independent truths",
+        "",
+        "For Paddle's functions the truth is PyTorch's. PyTorch's own functions are compared with PyTorch in",
+        "float64, which may share a fault. The truth of these, by their last names, is a formula:",
+        "",
+        *textwrap.wrap(", ".join(f"`{name}`" for name in names()), 110),
+    ]
     return "\n".join(lines) + "\n"
 
 

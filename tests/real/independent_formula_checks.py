@@ -12,8 +12,8 @@ import torch
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 
 from assay.registry import load_all  # noqa: E402
-from assay.torch_cases.independent_formulas import formula_of  # noqa: E402
 from assay.torch_cases.names import function_of, parameters_of  # noqa: E402
+from assay.torch_cases.special_formulas import formula_of  # noqa: E402
 
 load_all()
 X = torch.linspace(-5, 5, 24, dtype=torch.float64).reshape(4, 6)
@@ -55,6 +55,65 @@ KNOWN = [
         for name in ("argmax", "argmin")
         for more in ({}, {"dim": 1}, {"dim": 0, "keepdim": True}, {"keepdim": True})
     ),
+    *(
+        (f"torch.special.{name}", {"input": Y})
+        for name in "erf erfc erfinv erfcx digamma ndtr log_ndtr expm1 log1p exp2 entr logit".split()
+    ),
+    *(
+        (f"torch.special.{name}", {"x" if "scaled" in name else "input": 4 * Y})
+        for kind in (
+            "bessel_j",
+            "bessel_y",
+            "modified_bessel_i",
+            "modified_bessel_k",
+            "scaled_modified_bessel_k",
+        )
+        for name in (f"{kind}0", f"{kind}1")
+    ),
+    ("torch.special.airy_ai", {"x": Y}),
+    ("torch.special.spherical_bessel_j0", {"x": X}),
+    ("torch.xlogy", {"input": Y, "other": 3 * Y}),
+    ("torch.special.xlog1py", {"input": Y, "other": 3 * Y}),
+    ("torch.special.zeta", {"input": 1 + 3 * Y, "other": Y}),
+    ("torch.special.gammainc", {"input": 3 * Y, "other": 2 * Y}),
+    ("torch.special.gammaincc", {"input": 3 * Y, "other": 2 * Y}),
+    *(
+        (f"torch.special.{name}", {"x": Y, "n": torch.arange(24.0).reshape(4, 6).double() % 5})
+        for kind in ("chebyshev_polynomial_t", "chebyshev_polynomial_u")
+        for name in (
+            kind,
+            f"shifted_{kind}",
+            "hermite_polynomial_h",
+            "hermite_polynomial_he",
+            "laguerre_polynomial_l",
+            "legendre_polynomial_p",
+        )
+    ),
+    ("torch.logsumexp", {"input": X, "dim": [0, 1], "keepdim": True}),
+    *(
+        ("torch.nn.functional.kl_div", {"input": X, "target": Y, "reduction": each})
+        for each in ("mean", "batchmean")
+    ),
+    ("torch.nn.functional.kl_div", {"input": X, "target": X, "reduction": "sum", "log_target": True}),
+    ("torch.nn.functional.binary_cross_entropy", {"input": Y, "target": Y.flip(0), "weight": Y}),
+    ("torch.nn.functional.binary_cross_entropy_with_logits", {"input": X, "target": Y, "weight": Y}),
+    (
+        "torch.nn.functional.margin_ranking_loss",
+        {"input1": X, "input2": Y, "target": X.sign(), "margin": 0.2},
+    ),
+    ("torch.nn.functional.soft_margin_loss", {"input": X, "target": X.flip(0).sign()}),
+    (
+        "torch.nn.functional.multilabel_soft_margin_loss",
+        {"input": X, "target": (Y > 0.5).double(), "weight": Y[0]},
+    ),
+    *(
+        (f"torch.signal.windows.{name}", {"M": 9, "dtype": torch.float64})
+        for name in ("hann", "hamming", "blackman", "nuttall")
+    ),
+    *(
+        (f"torch.{name}_window", {"window_length": 8, "dtype": torch.float64})
+        for name in ("hann", "hamming", "blackman")
+    ),
 ]
 UNKNOWN = [
     ("torch.relu", {"input": torch.ones(3, dtype=torch.complex64)}),
@@ -71,7 +130,8 @@ def test_formulas_agree_with_pytorch():
         opinion = formula_of(api, parameters_of(torch, api, function))
         given = {name: each.clone() if hasattr(each, "clone") else each for name, each in arguments.items()}
         positional = [given.pop("self")] if "self" in given else []
-        torch.testing.assert_close(opinion(arguments), function(*positional, **given))
+        right = function(*positional, **given)
+        torch.testing.assert_close(opinion(arguments), right, msg=lambda text, api=api: f"{api}: {text}")
 
 
 def test_formulas_where_pytorch_is_wrong():

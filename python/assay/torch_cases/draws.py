@@ -144,6 +144,9 @@ def _moderate(this: Any) -> Any:
 under("abs absolute abs_", "wide", x=_moderate)
 under("zeta", "infinity", x=special(2.0, 1.5, 4.0), other=special(inf, 1.0, 2.5, inf))
 
+known("airy_ai", x=uniform(-5, 3))  # across its first zeros
+known("zeta", **dict.fromkeys(("x", "input", "self"), uniform(1.1, 6)), other=uniform(0.1, 3))
+
 # Certain draws, and impossible ones.
 known(
     "torch.bernoulli torch.Tensor.bernoulli", **dict.fromkeys(("input", "self"), special(0.0, 0.3, 1.0, 0.7))

@@ -15,10 +15,10 @@ from assay.registry import REGISTRY, Api, changes_input
 from assay.spec import RESULT_PLACES
 from assay.torch_cases import aten, modules
 from assay.torch_cases.draws import TABLE
-from assay.torch_cases.independent_formulas import formula_of
 from assay.torch_cases.likes import FAMILIES, LIKES, SYNONYMS
 from assay.torch_cases.names import function_of, is_added, parameters_of
 from assay.torch_cases.oracle import Drawn, Oracle
+from assay.torch_cases.special_formulas import formula_of
 from assay.wire import Stop
 
 

@@ -61,9 +61,19 @@ torch.linalg.vecdot paddle.linalg.vecdot dim=axis
 # By PyTorch's name without its namespace, also for methods and in-place forms.
 _OWN: dict[str, Formula] = {}
 _IGNORED = frozenset({"inplace", "out"})
+_MADE = frozenset({"dtype", "layout", "device", "requires_grad", "pin_memory"})  # of a window
+_HOMES = (
+    "torch",
+    "torch.Tensor",
+    "torch.nn.functional",
+    "torch.linalg",
+    "torch.special",
+    "torch.signal.windows",
+)
 
 
-def _own(*names: str) -> Callable[[Formula], Formula]:
+def own(*names: str) -> Callable[[Formula], Formula]:
+    """Registers a formula under PyTorch's names."""
     def register(formula: Formula) -> Formula:
         _OWN.update(dict.fromkeys(names, formula))
         return formula
@@ -71,12 +81,17 @@ def _own(*names: str) -> Callable[[Formula], Formula]:
     return register
 
 
+def names() -> list[str]:
+    """The last names of all functions with a formula."""
+    return sorted({*_OWN, *(name.rpartition(".")[2] for name in _PADDLE)})
+
+
 @cache
 def formula_of(api: str, parameters: tuple[str, ...]) -> Formula | None:
     """The formula for a function of PyTorch, which takes the arguments by their names; None if there is
     none."""
     home, _, stem = api.rpartition(".")
-    if home not in ("torch", "torch.Tensor", "torch.nn.functional", "torch.linalg", "torch.special"):
+    if home not in _HOMES:
         return None
     plain = stem[:-1] if changes_input(api) and not stem.endswith("__") else stem
     like, renamed = _PADDLE.get(api) or _PADDLE.get(f"torch.{plain}", ("", {}))
@@ -86,89 +101,91 @@ def formula_of(api: str, parameters: tuple[str, ...]) -> Formula | None:
     taken = tuple(inspect.signature(formula).parameters)
     renamed = {parameters[0]: taken[0]} | renamed
     if not like:
-        renamed |= dict.fromkeys(("other", "mat2"), "y") if "y" in taken else {}
+        renamed |= dict.fromkeys(("other", "mat2", "n"), "y") if "y" in taken else {}
+    window = home == "torch.signal.windows" or plain.endswith("_window")
+    ignored = _IGNORED | _MADE if window else _IGNORED
 
     def evaluate(named: dict[str, Any]) -> Any:
         tensors = [value for value in named.values() if isinstance(value, torch.Tensor)]
         floating = any(tensor.is_floating_point() for tensor in tensors)
-        if not floating or any(tensor.is_complex() for tensor in tensors):
+        if not (floating or window) or any(tensor.is_complex() for tensor in tensors):
             return None
         given = {
             renamed.get(name, name): value
             for name, value in named.items()
-            if name not in _IGNORED and (value is not None or name in taken)
+            if name not in ignored and (value is not None or name in taken)
         }
         return None if given.keys() - {*taken} else formula(**given)
 
     return evaluate
 
 
-@_own("relu")
+@own("relu")
 def _relu(x: Any) -> Any:
     return torch.where(x <= 0, 0, x)
 
 
-@_own("relu6")
+@own("relu6")
 def _relu6(x: Any) -> Any:
     return torch.where(x <= 0, 0, torch.where(x >= 6, 6, x))
 
 
-@_own("hardtanh")
+@own("hardtanh")
 def _hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
     return torch.where(x <= min_val, min_val, torch.where(x >= max_val, max_val, x))
 
 
-@_own("hardsigmoid")
+@own("hardsigmoid")
 def _hardsigmoid(x: Any) -> Any:
     return torch.where(x <= -3, 0, torch.where(x >= 3, 1, (x + 3) / 6))
 
 
-@_own("hardswish")
+@own("hardswish")
 def _hardswish(x: Any) -> Any:
     """At the knees the gradient is that beyond them: 0 and 1."""
     between = x * (x + 3).clamp(0, 6) / 6
     return torch.where(x == -3, 0, torch.where(x >= 3, x, between))
 
 
-@_own("leaky_relu")
+@own("leaky_relu")
 def _leaky_relu(x: Any, negative_slope: float = 0.01) -> Any:
     return torch.where(x > 0, x, x * negative_slope)
 
 
-@_own("threshold")
+@own("threshold")
 def _threshold(x: Any, threshold: float, value: float) -> Any:
     return torch.where(x <= threshold, value, x)
 
 
-@_own("hardshrink")
+@own("hardshrink")
 def _hardshrink(x: Any, lambd: float = 0.5) -> Any:
     return torch.where(x.abs() <= lambd, 0, x)
 
 
-@_own("softshrink")
+@own("softshrink")
 def _softshrink(x: Any, lambd: float = 0.5) -> Any:
     return torch.where(x > lambd, x - lambd, torch.where(x < -lambd, x + lambd, x * 0))
 
 
-@_own("sigmoid", "expit")
+@own("sigmoid", "expit")
 def _sigmoid(x: Any) -> Any:
     small = torch.exp(-x.abs())
     return torch.where(x < 0, small, 1) / (1 + small)
 
 
-@_own("silu")
+@own("silu")
 def _silu(x: Any) -> Any:
     return x * _sigmoid(x)
 
 
-@_own("gelu")
+@own("gelu")
 def _gelu(x: Any, approximate: str = "none") -> Any:
     if approximate == "none":
         return x * torch.special.erfc(-x / math.sqrt(2)) / 2
     return x * _sigmoid(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
 
 
-@_own("softplus")
+@own("softplus")
 def _softplus(x: Any, beta: float = 1, threshold: float = 20) -> Any:
     scaled = x * beta
     return torch.where(scaled > threshold, x, torch.logaddexp(scaled, torch.zeros_like(x)) / beta)
@@ -178,17 +195,17 @@ def _elu_of(x: Any, alpha: float, inner: float) -> Any:
     return torch.where(x > 0, x, alpha * torch.expm1(x.clamp(max=0) / inner))
 
 
-@_own("elu")
+@own("elu")
 def _elu(x: Any, alpha: float = 1.0) -> Any:
     return _elu_of(x, alpha, 1.0)
 
 
-@_own("celu")
+@own("celu")
 def _celu(x: Any, alpha: float = 1.0) -> Any:
     return _elu_of(x, alpha, alpha)
 
 
-@_own("glu")
+@own("glu")
 def _glu(x: Any, dim: int = -1) -> Any:
     left, right = x.tensor_split(2, dim)
     return left * _sigmoid(right)
@@ -205,7 +222,7 @@ def _in(x: Any, dtype: Any) -> Any:
     return x if dtype is None else x.to(dtype)
 
 
-@_own("softmax")
+@own("softmax")
 def _softmax(x: Any, dim: int, dtype: Any = None, _stacklevel: int = 3) -> Any:
     x = _in(x, dtype)
     if not x.numel():
@@ -214,12 +231,12 @@ def _softmax(x: Any, dim: int, dtype: Any = None, _stacklevel: int = 3) -> Any:
     return powers / sums
 
 
-@_own("softmin")
+@own("softmin")
 def _softmin(x: Any, dim: int, dtype: Any = None, _stacklevel: int = 3) -> Any:
     return _softmax(-_in(x, dtype), dim)
 
 
-@_own("log_softmax")
+@own("log_softmax")
 def _log_softmax(x: Any, dim: int, dtype: Any = None, _stacklevel: int = 3) -> Any:
     x = _in(x, dtype)
     if not x.numel():
@@ -228,14 +245,14 @@ def _log_softmax(x: Any, dim: int, dtype: Any = None, _stacklevel: int = 3) -> A
     return below - torch.log(sums)
 
 
-@_own("rms_norm")
+@own("rms_norm")
 def _rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
     squares = torch.square(x).mean(list(range(-len(normalized_shape), 0)), keepdim=True)
     y = x * torch.rsqrt(squares + eps)
     return y if weight is None else y * weight
 
 
-@_own("instance_norm")
+@own("instance_norm")
 def _instance_norm(
     x: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
     use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
@@ -248,7 +265,7 @@ def _instance_norm(
     return y if bias is None else y + bias.reshape(shape)
 
 
-@_own("smooth_l1_loss")
+@own("smooth_l1_loss")
 def _smooth_l1_loss(x: Any, target: Any, reduction: str = "mean", beta: float = 1.0) -> Any:
     if not beta:
         return None
@@ -256,7 +273,7 @@ def _smooth_l1_loss(x: Any, target: Any, reduction: str = "mean", beta: float = 
     return reduced(torch.where(error < beta, error * error / 2 / beta, error - beta / 2), reduction)
 
 
-@_own("linear")
+@own("linear")
 def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
     if weight.ndim != 2:
         return None
@@ -267,7 +284,7 @@ def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
     return product if bias is None else product + bias
 
 
-@_own("matmul", "mm", "bmm")
+@own("matmul", "mm", "bmm")
 def _matmul(x: Any, y: Any) -> Any:
     """Sums of products, without a kernel for matrices."""
     if min(x.ndim, y.ndim) < 2 or x.numel() * y.shape[-1] > MOST_PRODUCTS:
@@ -286,7 +303,7 @@ def _rows(weight: Any, x: Any, scale_grad_by_freq: bool) -> Any:
     return rows
 
 
-@_own("embedding")
+@own("embedding")
 def _embedding(
     x: Any, weight: Any, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0,
     scale_grad_by_freq: bool = False, sparse: bool = False,
@@ -296,7 +313,7 @@ def _embedding(
     return _rows(weight, x, scale_grad_by_freq)
 
 
-@_own("embedding_bag")
+@own("embedding_bag")
 def _embedding_bag(
     x: Any, weight: Any, offsets: Any = None, max_norm: Any = None, norm_type: float = 2.0,
     scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
@@ -325,23 +342,23 @@ def _scaled(beta: float, x: Any, product: Any, alpha: float) -> Any:
     return alpha * product + (beta * x if beta else torch.zeros_like(x))
 
 
-@_own("addmm")
+@own("addmm")
 def _addmm(x: Any, mat1: Any, mat2: Any, beta: float = 1, alpha: float = 1) -> Any:
     return _scaled(beta, x, _matmul(mat1, mat2), alpha)
 
 
-@_own("baddbmm")
+@own("baddbmm")
 def _baddbmm(x: Any, batch1: Any, batch2: Any, beta: float = 1, alpha: float = 1) -> Any:
     return _scaled(beta, x, _matmul(batch1, batch2), alpha)
 
 
-@_own("addmv")
+@own("addmv")
 def _addmv(x: Any, mat: Any, vec: Any, beta: float = 1, alpha: float = 1) -> Any:
     product = _matmul(mat, vec[:, None])
     return _scaled(beta, x, None if product is None else product[:, 0], alpha)
 
 
-@_own("addr")
+@own("addr")
 def _addr(x: Any, vec1: Any, vec2: Any, beta: float = 1, alpha: float = 1) -> Any:
     return _scaled(beta, x, vec1[:, None] * vec2, alpha)
 
@@ -373,7 +390,7 @@ for _name, _order, _scale in (("i0", 0, False), ("i0e", 0, True), ("i1", 1, Fals
     _OWN[_name] = lambda x, order=_order, scaled=_scale: _bessel(x, order, scaled)
 
 
-@_own("heaviside")
+@own("heaviside")
 def _heaviside(x: Any, values: Any) -> Any:
     return torch.where(x == 0, values, torch.where(x.isnan(), x, (x > 0).to(x.dtype))).detach()
 
@@ -392,12 +409,12 @@ def _first(x: Any, extreme: Any, dim: int | None, keepdim: bool) -> Any:
     return found.reshape([1] * x.ndim if keepdim else []) if dim is None else found
 
 
-@_own("argmax")
+@own("argmax")
 def _argmax(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     return _first(x, torch.amax, dim, keepdim)
 
 
-@_own("argmin")
+@own("argmin")
 def _argmin(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     return _first(x, torch.amin, dim, keepdim)
 
@@ -411,7 +428,7 @@ def _picked(log_p: Any, target: Any, weight: Any, ignore_index: int, reduction: 
     return loss.sum() / factor.sum(dtype=log_p.dtype) if reduction == "mean" else reduced(loss, reduction)
 
 
-@_own("nll_loss")
+@own("nll_loss")
 def _nll_loss(
     x: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean",
 ) -> Any:  # fmt: skip
@@ -420,7 +437,7 @@ def _nll_loss(
     return _picked(x, target, weight, ignore_index, reduction)
 
 
-@_own("cross_entropy")
+@own("cross_entropy")
 def _cross_entropy(
     x: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0,

@@ -1,0 +1,175 @@
+"""Second opinions on special functions, polynomials, windows and losses (see independent_formulas)."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from assay.apis.loss import reduced
+from assay.reference import torch
+from assay.torch_cases.independent_formulas import formula_of, names, own
+
+__all__ = ["formula_of", "names"]
+
+MOST = 32  # elements of a tensor that mpmath computes, some 100 µs each; the others are PyTorch's float64
+DIGITS = 22
+LARGEST = 300.0  # arguments beyond it take mpmath too long
+try:
+    import mpmath
+
+    mp = mpmath.mp.clone()
+    mp.dps = DIGITS
+except ModuleNotFoundError:  # the tables load without frameworks
+    mp = None
+
+
+OF_INFINITY = frozenset({"zeta", "entr"})  # mpmath's other functions may not return
+
+
+def _of_one() -> dict[str, Callable[[Any], Any]]:
+    """Functions of a number, by the name of PyTorch's function."""
+    of = {name: name for name in "erf erfc erfinv digamma expm1 log1p".split()}
+    of |= {"psi": "digamma", "ndtr": "ncdf", "airy_ai": "airyai", "spherical_bessel_j0": "sinc"}
+    found = {name: lambda x, of=theirs: getattr(mp, of)(x) for name, theirs in of.items()}
+    for n in (0, 1):
+        found |= {
+            f"bessel_j{n}": lambda x, n=n: mp.besselj(n, x),
+            f"bessel_y{n}": lambda x, n=n: mp.bessely(n, x),
+            f"modified_bessel_i{n}": lambda x, n=n: mp.besseli(n, x),
+            f"modified_bessel_k{n}": lambda x, n=n: mp.besselk(n, x),
+            f"scaled_modified_bessel_k{n}": lambda x, n=n: mp.exp(x) * mp.besselk(n, x),
+        }
+    return found | {
+        "erfcx": lambda x: mp.exp(x * x) * mp.erfc(x),
+        "log_ndtr": lambda x: mp.log(mp.ncdf(x)),
+        "exp2": lambda x: mp.mpf(2) ** x,
+        "entr": lambda x: -x * mp.log(x) if x > 0 else -mp.inf if x else mp.mpf(0),
+        "logit": lambda x: mp.log(x) - mp.log1p(-x),
+    }
+
+
+def _of_two() -> dict[str, Callable[[Any, Any], Any]]:
+    """Functions of two numbers."""
+    return {
+        "xlogy": lambda x, y: x * mp.log(y) if x else x,
+        "xlog1py": lambda x, y: x * mp.log1p(y) if x else x,
+        "zeta": lambda x, y: mp.nan if x <= 1 or y <= 0 else mp.mpf(0) if mp.isinf(y) else mp.zeta(x, y),
+        "gammainc": lambda x, y: mp.gammainc(x, 0, y, regularized=True),
+        "gammaincc": lambda x, y: mp.gammainc(x, y, regularized=True),
+        "hermite_polynomial_h": lambda x, n: mp.hermite(n, x),
+        "hermite_polynomial_he": lambda x, n: mp.mpf(2) ** (-n / 2) * mp.hermite(n, x / mp.sqrt(2)),
+        "laguerre_polynomial_l": lambda x, n: mp.laguerre(n, 0, x),
+        "legendre_polynomial_p": lambda x, n: mp.legendre(n, x),
+        "chebyshev_polynomial_t": lambda x, n: mp.chebyt(n, x),
+        "chebyshev_polynomial_u": lambda x, n: mp.chebyu(n, x),
+        "shifted_chebyshev_polynomial_t": lambda x, n: mp.chebyt(n, 2 * x - 1),
+        "shifted_chebyshev_polynomial_u": lambda x, n: mp.chebyu(n, 2 * x - 1),
+    }
+
+
+def _number(name: str, function: Callable[..., Any], arguments: tuple[float, ...]) -> float | None:
+    """The function's number as mpmath has it; None if it has none."""
+    largest = math.inf if name in OF_INFINITY else 0.0
+    for each in map(abs, arguments):
+        if not (each == 0 or 1e-30 < each <= LARGEST or each == largest):
+            return None
+    try:
+        found = function(*map(mp.mpf, arguments))
+        return None if mp.im(found) or mp.isnan(found) else float(found)
+    except (ArithmeticError, ValueError, TypeError, mp.NoConvergence):
+        return None
+
+
+def _by_numbers(name: str, function: Callable[..., Any], *given: Any) -> Any:
+    """The function of the first elements by mpmath. The others, and gradients, are PyTorch's own."""
+    if mp is None:
+        return None
+    known = getattr(torch.special, name)(*given)
+    parts = [torch.as_tensor(each, dtype=known.dtype).expand(known.shape) for each in given]
+    right = known.detach().flatten().clone()
+    for place, row in enumerate(
+        zip(*(part.detach().flatten()[:MOST].tolist() for part in parts), strict=True)
+    ):
+        if (number := _number(name, function, row)) is not None:
+            right[place] = number
+    right = right.reshape(known.shape)
+    kept = known.detach()
+    same = (right == kept) | right.isnan()
+    change = torch.where(same, 0, right - kept)
+    return torch.where(change.isfinite(), known + change, right)
+
+
+for _name, _one in _of_one().items():
+    own(_name)(lambda x, name=_name, one=_one: _by_numbers(name, one, x))
+for _name, _two in _of_two().items():
+    own(_name)(lambda x, y, name=_name, two=_two: _by_numbers(name, two, x, y))
+
+
+@own("logsumexp")
+def _logsumexp(x: Any, dim: Any, keepdim: bool = False) -> Any:
+    if not x.numel() or not x.is_floating_point():
+        return None
+    most = x.detach().amax(dim, keepdim=True)
+    most = torch.where(most.isinf(), 0, most)
+    found = torch.log(torch.exp(x - most).sum(dim, keepdim=True)) + most
+    return found if keepdim else found.reshape(x.sum(dim).shape)
+
+
+@own("kl_div")
+def _kl_div(x: Any, target: Any, reduction: str = "mean", log_target: bool = False) -> Any:
+    entropy = torch.exp(target) * target if log_target else torch.special.xlogy(target, target)
+    loss = entropy - (torch.exp(target) if log_target else target) * x
+    return loss.sum() / len(x) if reduction == "batchmean" else reduced(loss, reduction)
+
+
+def _binary(x: Any, target: Any) -> Any:
+    """The loss of a logit."""
+    return (1 - target) * x + torch.logaddexp(-x, torch.zeros_like(x))
+
+
+@own("binary_cross_entropy_with_logits")
+def _with_logits(x: Any, target: Any, weight: Any = None, reduction: str = "mean") -> Any:
+    loss = _binary(x, target)
+    return reduced(loss if weight is None else loss * weight.detach(), reduction)
+
+
+@own("binary_cross_entropy")
+def _binary_cross_entropy(x: Any, target: Any, weight: Any = None, reduction: str = "mean") -> Any:
+    yes, no = (torch.where(each == 0, -100.0, torch.log(each).clamp(min=-100)) for each in (x, 1 - x))
+    loss = -target * yes - (1 - target) * no
+    return reduced(loss if weight is None else loss * weight.detach(), reduction)
+
+
+@own("margin_ranking_loss")
+def _margin_ranking(x: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean") -> Any:
+    return reduced((target * (input2 - x) + margin).clamp(min=0), reduction)
+
+
+@own("soft_margin_loss")
+def _soft_margin(x: Any, target: Any, reduction: str = "mean") -> Any:
+    return reduced(_binary(-target.detach() * x, torch.zeros_like(x)), reduction)
+
+
+@own("multilabel_soft_margin_loss")
+def _multilabel(x: Any, target: Any, weight: Any = None, reduction: str = "mean") -> Any:
+    loss = _binary(x, target)
+    return reduced((loss if weight is None else loss * weight).mean(-1), reduction)
+
+
+def _of_cosines(parts: tuple[float, ...], points: int, periodic: bool) -> Any:
+    """A window: a sum of cosines with alternating signs."""
+    angle = torch.arange(points, dtype=torch.float64) * (2 * math.pi / max(1, points - 1 + periodic))
+    window = sum((-1) ** k * part * torch.cos(k * angle) for k, part in enumerate(parts))
+    return window if points > 1 else torch.ones(points, dtype=torch.float64)
+
+
+_COSINES = {
+    "hann": (0.5, 0.5),
+    "hamming": (0.54, 0.46),
+    "blackman": (0.42, 0.5, 0.08),
+    "nuttall": (0.3635819, 0.4891775, 0.1365995, 0.0106411),
+}
+for _name, _parts in _COSINES.items():
+    own(_name)(lambda M, sym=True, parts=_parts: _of_cosines(parts, M, not sym))
+    own(f"{_name}_window")(
+        lambda window_length, periodic=True, parts=_parts: _of_cosines(parts, window_length, periodic)
+    )
