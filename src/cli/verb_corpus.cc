@@ -95,7 +95,8 @@ Verb add_corpus_verb(CLI::App& parent) {
   auto trace = std::make_shared<std::string>();
   import
       ->add_option("PATH", *trace,
-                   "A trace of tritonbench (.txt) or BackendBench (.parquet), or a folder of them")
+                   "A trace of tritonbench (.txt), BackendBench (.parquet) or GraphNet (model.py), "
+                   "or a folder")
       ->required();
   import->add_option("--out", chosen->out, "Write the cases to this file");
   add_interpreter(*import, *chosen);

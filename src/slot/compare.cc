@@ -225,9 +225,8 @@ std::vector<Pairing> pair_leaves(const Results& left, const Results& right) {
 bool is_tensor(const wire::Leaf& leaf) { return leaf.kind() == wire::LeafKind::tensor; }
 
 // The distance of the two, if it decides; infinite if only the truth can decide.
-Result<double> second_look(const Pairing& pair, const Results& left, const Results& right,
-                           const Look& look) {
-  if (!look.closer || pair.left->dtype() != pair.right->dtype()) return INFINITY;
+Result<double> second_look(const Pairing& pair, const Results& left, const Results& right) {
+  if (pair.left->dtype() != pair.right->dtype()) return INFINITY;
   return measure_apart(*pair.left, left.memory, *pair.right, right.memory);
 }
 
@@ -269,8 +268,10 @@ Result<Offset<wire::Comparison>> compare_pair(FlatBufferBuilder& builder, const 
       const auto dtype = static_cast<DType>(pair.right->dtype());
       if (look != nullptr && pair.right->equality() != wire::Equality::bits &&
           !alike(measured, dtype)) {
-        ASSAY_TRY(apart, second_look(pair, left, right, *look));
-        if (look->closer) look->apart = std::max(look->apart, apart);
+        if (look->closer && measured.count <= look->most) {
+          ASSAY_TRY(apart, second_look(pair, left, right));
+          look->apart = std::max(look->apart, apart);
+        }
         if (apart > kUnitsApart) {
           ASSAY_TRY(bar, third_look(builder, pair, left, right, *look));
         }

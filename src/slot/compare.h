@@ -2,6 +2,7 @@
 
 // Compares two results leaf by leaf: structure, shape, dtype and values. Does not judge.
 
+#include <limits>
 #include <vector>
 
 #include "base/result.h"
@@ -27,9 +28,10 @@ enum class ResultRole { output, gradient };
 struct Look {
   bool by_bar = false;  // the error bar decides, also for numbers outside tensors
   const Truth* truth = nullptr;
-  bool closer = false;      // the case is small enough for a second look
+  bool closer = false;                                             // results may have a second look
+  std::uint64_t most = std::numeric_limits<std::uint64_t>::max();  // elements of such a result
   bool suspicious = false;  // some leaf differs at the first look
-  double apart = 0;         // by how many rounding errors, if it is small enough for a second look
+  double apart = 0;         // by how many rounding errors, where there was a second look
   bool wrong = false;       // some leaf is beyond the error bar, on either side
 };
 

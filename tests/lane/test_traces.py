@@ -88,6 +88,7 @@ what is this
 def test_every_line_is_a_case_or_counted(tmp_path, capsys):
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "trace.txt").write_text(TRACE)
+    (tmp_path / "hash.txt").write_text("0123456789abcdef\n")  # no trace
     (tmp_path / "more.txt").write_text("Operator: aten.neg.default\ncnt: 1, ((T([4], f16),), {})\n")
     assert len(list(lines_of(tmp_path))) == 6
     assert main([str(tmp_path)]) == 0

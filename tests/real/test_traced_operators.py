@@ -36,6 +36,65 @@ library.impl("_fused_sgd_", sgd, "CPU")
 """
 
 
+META = """
+class Program_weight_tensor_meta_{0}:
+    name = "{0}"
+    shape = {1}
+    dtype = "torch.{2}"
+    data = {3}
+"""
+GRAPH = """
+import torch
+from torch import device
+
+raise SystemExit("nobody runs this")
+
+
+class GraphModule(torch.nn.Module):
+    def forward(self, s0: torch.SymInt, L_x_: torch.Tensor, L_weight_: torch.nn.parameter.Parameter):
+        l_x_ = L_x_
+        y = torch._C._nn.linear(l_x_, L_weight_, None)
+        l_x_ = None
+        size = y.size(0)
+        view = y.view(size, s0, -1)
+        view *= 0.5
+        part = view[(slice(None, None, None), 0, Ellipsis)]
+        mask = torch.arange(3, dtype=torch.float32, device=device(type="cuda", index=0)) > 1
+        moved = part.to(device(type="cuda"))
+        z = 1.0 - torch.nn.functional.softmax(moved, dim=-1)
+        view[0] = 1.0
+        lost = torch.load("somewhere")
+        unknown = lost + 1
+        return (z, mask)
+"""
+CALLS = """
+torch.nn.functional.linear(Tensor([2, 5], "float32"), Tensor([6, 5], "float32"), None)
+torch.Tensor.view(Tensor([2, 6], "float32"), 2, 2, -1)
+torch.Tensor.__imul__(Tensor([2, 2, 3], "float32"), 0.5)
+torch.Tensor.__getitem__(Tensor([2, 2, 3], "float32"), tuple(slice(None, None, None), 0, Ellipsis,))
+torch.arange(3, dtype=Dtype(float32))
+torch.Tensor.__gt__(Tensor([3], "float32"), 1)
+torch.nn.functional.softmax(Tensor([2, 3], "float32", strides=[6, 1]), dim=-1)
+torch.Tensor.__rsub__(Tensor([2, 3], "float32"), 1.0)
+torch.Tensor.__setitem__(Tensor([2, 2, 3], "float32"), 0, 1.0)
+"""
+
+
+def test_a_graph_becomes_the_cases_of_its_calls(tmp_path):
+    """Nothing of the file runs; what cannot be read, and what depends on it, is shown."""
+    (tmp_path / "model.py").write_text(GRAPH)
+    metas = (
+        ("s0", [], "int64", [2]),
+        ("L_x_", [2, 5], "float32", None),
+        ("L_weight_", [6, 5], "float32", None),
+    )
+    (tmp_path / "weight_meta.py").write_text("".join(META.format(*each) for each in metas))
+    done = subprocess.run([ASSAY, "corpus", "import", tmp_path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and done.stdout.split("\n")[:-1] == CALLS.strip().split("\n"), done
+    assert "11 calls read, 9 cases; not read: 2 calls" in done.stderr
+    assert "torch.load" in done.stderr and "it uses lost of an unknown shape" in done.stderr
+
+
 def imported(folder, trace):
     """The cases of a trace, as `assay corpus import` writes them."""
     (folder / "trace.txt").write_text(trace)

@@ -166,6 +166,8 @@ TEST(Compare, HowFarApartIsMeasuredAtTheScaleOfAllBlocks) {
   const Compared compared(left, right, ResultRole::output, &look);
   EXPECT_GT(compared[0].apart(), 0);
   EXPECT_LT(compared[0].apart(), 1);
+  look.most = one.size() - 1;
+  EXPECT_EQ(Compared(left, right, ResultRole::output, &look)[0].apart(), INFINITY);
 }
 
 TEST(Compare, LentResultsOfADeadLaneAreAnError) {

@@ -1,11 +1,12 @@
 """Cases from operator traces that others publish: `assay corpus import`.
 
-Two forms are read. None is evaluated: Python's parser makes a tree of the text, and only known nodes of the
+Three forms are read. None is evaluated: Python's parser makes a tree of the text, and only known nodes of the
 tree become part of a case.
 
     Operator: aten.addmm.default                                     tritonbench, PyTorch's own logs (.txt)
     cnt: 3, ((T([8], f16), T([2, 4], f16), T([4, 8], f16, stride=(1, 4))), {})
     op_name = 'aten.add.Tensor', args = '((T([2], f32), 1), {})'     BackendBench (.parquet)
+    model.py with weight_meta.py                                     GraphNet (assay.torch_cases.graphs)
 """
 
 import argparse
@@ -50,12 +51,23 @@ class Line(NamedTuple):
 def lines_of(path: Path) -> Iterator[Line]:
     """The calls of a file, or of all files below a folder."""
     if path.is_dir():
-        for file in sorted(each for each in path.rglob("*") if each.suffix in (".txt", ".parquet")):
-            yield from lines_of(file)
+        for file in sorted(path.rglob("*")):
+            if file.suffix == ".parquet" or file.name == "model.py" or _is_trace(file):
+                yield from lines_of(file)
     elif path.suffix == ".parquet":
         yield from _of_parquet(path)
+    elif path.suffix == ".py":
+        yield from _of_graph(path)
     else:
         yield from _of_text(path)
+
+
+def _is_trace(path: Path) -> bool:
+    """Whether a file in a folder is a text of operators: its first words say so."""
+    if path.suffix != ".txt" or not path.is_file():
+        return False
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return next((line.strip() for line in file if line.strip()), "").startswith(("Operator:", "#"))
 
 
 def _of_text(path: Path) -> Iterator[Line]:
@@ -71,6 +83,17 @@ def _of_text(path: Path) -> Iterator[Line]:
                 yield _line(where, operator, found[1])
             elif line and not line.startswith("#"):
                 yield Line(where, line, "the line has neither `Operator: NAME` nor `cnt: N, (ARGUMENTS)`")
+
+
+def _of_graph(path: Path) -> Iterator[Line]:
+    """GraphNet's model.py."""
+    from assay.torch_cases.graphs import calls_of
+
+    try:
+        for call in calls_of(path):
+            yield Line(f"{path}:{call.line}", call.text, call.reason)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        yield Line(str(path), str(error), "no graph of Python's")
 
 
 def _of_parquet(path: Path) -> Iterator[Line]:
