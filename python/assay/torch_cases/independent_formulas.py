@@ -74,6 +74,7 @@ _HOMES = (
 
 def own(*names: str) -> Callable[[Formula], Formula]:
     """Registers a formula under PyTorch's names."""
+
     def register(formula: Formula) -> Formula:
         _OWN.update(dict.fromkeys(names, formula))
         return formula
