@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import pathlib
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,13 @@ Setting = tuple[Callable[[], Any], Callable[[Any], Any]]  # reads it; sets it
 
 _libm = ctypes.CDLL("libm.so.6")
 ROUNDING: Setting = (_libm.fegetround, _libm.fesetround)
+
+
+def threads_of(openmp: pathlib.Path) -> Callable[[], int]:
+    """Reads the number of threads of an OpenMP runtime, which frameworks only set. It raises AttributeError
+    if there is no such library."""
+    library = ctypes.CDLL(str(openmp)) if openmp.exists() else None
+    return lambda: library.omp_get_max_threads()
 
 
 class LaneState:

@@ -104,6 +104,12 @@ void judge_values(const wire::Comparison& comparison, const Due& due, Finding& f
   finding.add(kValue, difference_text(comparison, same_wanted));
 }
 
+// True if the path ends with a sentence that must be true of the results, and is not.
+bool is_broken_statement(const wire::Comparison& comparison, const wire::Side& left) {
+  return left.kind() == wire::LeafKind::boolean && text(left.text()) == "False" &&
+         text(comparison.path()).find(' ') != std::string::npos;
+}
+
 Finding judge_leaf(const wire::Comparison& comparison, const Due& due) {
   Finding finding;
   const wire::Side& left = *comparison.left();
@@ -120,7 +126,7 @@ Finding judge_leaf(const wire::Comparison& comparison, const Due& due) {
     if (left.kind() != right.kind()) {
       finding.add(kStructure, both);
     } else if (!comparison.scalar_equal()) {
-      finding.add(kValue, both);
+      finding.add(kValue, is_broken_statement(comparison, left) ? "this does not hold" : both);
     }
     return finding;
   }

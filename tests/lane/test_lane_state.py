@@ -21,6 +21,8 @@ torch.set_default_device("meta")
     "paddle": """
 paddle.set_grad_enabled(False)
 paddle.set_default_dtype("float64")
+paddle.set_flags({"FLAGS_check_nan_inf": True})
+paddle.base.core.set_num_threads(2)
 paddle.base.framework._dygraph_tracer()._amp_level = paddle.base.core.AmpLevel.O1
 paddle.enable_static()
 """,

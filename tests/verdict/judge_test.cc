@@ -262,6 +262,17 @@ TEST(Judge, TheRunsSettingsSwitchTheErrorBar) {
   EXPECT_EQ(judge(**record, {}, rules).outcome, Outcome::mismatch);
 }
 
+TEST(Judge, AStatementThatIsNotTrueIsNamed) {
+  LeafParts leaf;
+  leaf.path = "result.the extreme is there";
+  leaf.left_kind = leaf.right_kind = wire::LeafKind::boolean;
+  leaf.left_text = "False";
+  leaf.scalar_equal = false;
+  EXPECT_THAT(judged(with_output(leaf)).message, HasSubstr("this does not hold"));
+  leaf.path = "[0]";
+  EXPECT_THAT(judged(with_output(leaf)).message, HasSubstr("got boolean False, expected boolean"));
+}
+
 TEST(Judge, EqualBitsMeansTheSignsOfZeros) {
   const auto verdict = [](float left, float right) {
     LeafParts leaf = floats({left, 1}, {right, 1});

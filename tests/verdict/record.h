@@ -39,6 +39,8 @@ struct LeafParts {
   bool right_missing = false;
   bool scalar_equal = true;
   wire::Equality equality = wire::Equality::value;
+  std::string path = "[0]";
+  std::string left_text;
   bool measured = false;
   Measurement measurement;
   std::string broken_distribution;  // what a distribution that does not hold says
@@ -114,17 +116,18 @@ inline flatbuffers::Offset<wire::LaneRecord> add_lane(flatbuffers::FlatBufferBui
 
 inline flatbuffers::Offset<wire::Side> add_side(flatbuffers::FlatBufferBuilder& builder,
                                                 DType dtype, const std::vector<std::int64_t>& shape,
-                                                wire::LeafKind kind, bool missing) {
+                                                wire::LeafKind kind, bool missing,
+                                                const std::string& value = "") {
   const auto extents = builder.CreateVector(shape);
-  const auto text = builder.CreateString("");
+  const auto text = builder.CreateString(value);
   return wire::CreateSide(builder, static_cast<std::uint8_t>(dtype), extents, kind, text, missing);
 }
 
 inline flatbuffers::Offset<wire::Comparison> add_leaf(flatbuffers::FlatBufferBuilder& builder,
                                                       const LeafParts& leaf) {
-  const auto path = builder.CreateString("[0]");
-  const auto left =
-      add_side(builder, leaf.left_dtype, leaf.left_shape, leaf.left_kind, leaf.left_missing);
+  const auto path = builder.CreateString(leaf.path);
+  const auto left = add_side(builder, leaf.left_dtype, leaf.left_shape, leaf.left_kind,
+                             leaf.left_missing, leaf.left_text);
   const auto right =
       add_side(builder, leaf.right_dtype, leaf.right_shape, leaf.right_kind, leaf.right_missing);
   flatbuffers::Offset<wire::Measurement> measurement;

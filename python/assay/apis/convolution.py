@@ -1,6 +1,7 @@
 """Convolutions and transposed convolutions."""
 
 from assay.apis.windows import LAYOUTS, channels_back, channels_second, each, padded, paddings
+from assay.arguments import in_float32
 from assay.reference import torch
 from assay.registry import api
 
@@ -21,12 +22,23 @@ def with_bias(y, bias, data_format):
     return channels_back(y, data_format)
 
 
+def on_a_cpu(convolve):
+    """The convolution; in float32 for half precision on a CPU, whose own kernels take minutes."""
+
+    def run(x, weight, *others):
+        if x.is_cuda:
+            return convolve(x, weight, *others)
+        return in_float32(lambda x, weight: convolve(x, weight, *others), x, weight)
+
+    return run
+
+
 def convolved(x, weight, bias, stride, padding, dilation, groups, data_format):
     x = channels_second(x, data_format)
     count = x.ndim - 2
     stride, dilation = each(stride, count), each(dilation, count)
     pairs = paddings(padding, x.shape[2:], weight.shape[2:], stride, data_format)
-    convolve = (torch.conv1d, torch.conv2d, torch.conv3d)[count - 1]
+    convolve = on_a_cpu((torch.conv1d, torch.conv2d, torch.conv3d)[count - 1])
     if not x.numel() or not weight.numel():
         if x.shape[1] != weight.shape[1] * groups:
             raise ValueError(f"{x.shape[1]} channels do not match a kernel of shape {tuple(weight.shape)}")
@@ -52,7 +64,7 @@ def transposed(x, weight, bias, stride, padding, output_padding, groups, dilatio
     count = x.ndim - 2
     stride, dilation = each(stride, count), each(dilation, count)
     pairs = paddings(padding, x.shape[2:], weight.shape[2:], stride, data_format)
-    transpose = (torch.conv_transpose1d, torch.conv_transpose2d, torch.conv_transpose3d)[count - 1]
+    transpose = on_a_cpu((torch.conv_transpose1d, torch.conv_transpose2d, torch.conv_transpose3d)[count - 1])
     spans = zip(x.shape[2:], pairs, extents(weight.shape[2:], dilation), stride, strict=True)
     natural = [(n - 1) * s + extent - before - after for n, (before, after), extent, s in spans]
     beyond = each(output_padding, count)

@@ -56,8 +56,17 @@ def some_zeros(this):
 
 
 PRODUCTS = {"wide": {"x": odd}, "exact": {"x": some_zeros}}
+
+
 # Numbers whose sum float16 cannot hold, but whose mean it can.
-LARGE_SUM = {"wide": {"x": lambda this: uniform(2**14, 2**15) if this.dtype == "float16" else None}}
+def large_sum(this):
+    """… and integers whose sum float64 holds exactly, whatever the order."""
+    if this.dtype == "int64":
+        return integers(-(2**52) // max(1, this.size), 2**52 // max(1, this.size))
+    return uniform(2**14, 2**15) if this.dtype == "float16" else None
+
+
+LARGE_SUM = {"wide": {"x": large_sum}}
 
 
 @api(*spread("sum", *PUBLIC), axis=AXES)

@@ -5,6 +5,7 @@ import ctypes
 import gc
 import inspect
 import os
+import pathlib
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -12,7 +13,7 @@ from typing import Any
 
 from assay.frameworks import Dense, Framework, look_up
 from assay.frameworks.stopwatch import Stopwatch
-from assay.lane_state import ROUNDING, LaneState
+from assay.lane_state import ROUNDING, LaneState, threads_of
 from assay.sparse import compressed, places
 from assay.spec import TensorSpec, layout_of
 from assay.wire import DTYPES, SKIPPED, Stop
@@ -92,6 +93,9 @@ class PaddleFramework(Framework):
     def _lane_state(self) -> LaneState:
         paddle = self.paddle
         tracer = paddle.base.framework._dygraph_tracer
+        flags = paddle.base.core.globals()
+        modes = [name for name in flags.keys() if "determin" in name or name == "FLAGS_check_nan_inf"]  # noqa: SIM118
+        openmp = pathlib.Path(paddle.__file__).parent / "libs/libiomp5.so"
 
         def set_static(dynamic: bool) -> None:
             (paddle.disable_static if dynamic else paddle.enable_static)()
@@ -105,6 +109,8 @@ class PaddleFramework(Framework):
                 "gradient mode": (paddle.is_grad_enabled, paddle.set_grad_enabled),
                 "default dtype": (paddle.get_default_dtype, paddle.set_default_dtype),
                 "autocast": (lambda: getattr(tracer(), "_amp_level", None), set_amp),
+                "deterministic mode": (lambda: {name: flags[name] for name in modes}, paddle.set_flags),
+                "number of threads": (threads_of(openmp), paddle.base.core.set_num_threads),
                 "default device": (paddle.get_device, paddle.set_device),
                 "rounding mode": ROUNDING,
             }
