@@ -16,23 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Finds "paddlepaddle_gpu-3.3.1.dist-info" in a folder of packages; returns "paddlepaddle_gpu
-// 3.3.1".
-std::string framework_in(const fs::path& packages) {
-  constexpr std::string_view kEnd = ".dist-info";
-  std::error_code error;
-  for (fs::directory_iterator entry(packages, error); !error && entry != fs::directory_iterator();
-       entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    const std::size_t dash = name.find('-');
-    if (!name.starts_with("paddlepaddle") || !name.ends_with(kEnd) || dash == std::string::npos) {
-      continue;
-    }
-    return name.substr(0, dash) + " " + name.substr(dash + 1, name.size() - kEnd.size() - dash - 1);
-  }
-  return {};
-}
-
 std::string batch_of(const plan::Stage& stage) {
   std::string batch;
   for (const std::string& word : stage.argv) {
@@ -45,9 +28,11 @@ std::string batch_of(const plan::Stage& stage) {
 
 }  // namespace
 
-std::string framework_of(const std::string& interpreter) {
+std::vector<std::string> packages_of(const std::string& interpreter) {
+  constexpr std::string_view kEnd = ".dist-info";
+  std::vector<std::string> packages;
   const std::optional<std::string> program = find_program(interpreter);
-  if (!program) return {};
+  if (!program) return packages;
   std::error_code error;
   // The link is not resolved: a virtual environment's interpreter is a link, and its packages are
   // beside the link.
@@ -55,10 +40,23 @@ std::string framework_of(const std::string& interpreter) {
   for (fs::directory_iterator entry(library, error); !error && entry != fs::directory_iterator();
        entry.increment(error)) {
     if (!entry->path().filename().string().starts_with("python3")) continue;
-    for (const char* packages : {"site-packages", "dist-packages"}) {
-      std::string framework = framework_in(entry->path() / packages);
-      if (!framework.empty()) return framework;
+    for (const char* folder : {"site-packages", "dist-packages"}) {
+      std::error_code none;
+      for (const auto& package : fs::directory_iterator(entry->path() / folder, none)) {
+        const std::string name = package.path().filename().string();
+        if (name.ends_with(kEnd)) packages.push_back(name.substr(0, name.size() - kEnd.size()));
+      }
     }
+  }
+  std::ranges::sort(packages);
+  return packages;
+}
+
+std::string framework_of(const std::string& interpreter) {
+  for (std::string& package : packages_of(interpreter)) {  // paddlepaddle_gpu-3.3.1
+    const std::size_t dash = package.find('-');
+    if (!package.starts_with("paddlepaddle") || dash == std::string::npos) continue;
+    return package.replace(dash, 1, " ");
   }
   return {};
 }

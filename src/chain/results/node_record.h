@@ -18,6 +18,8 @@ namespace assay::chain::results {
 // "framework":…, "state":…}.
 inline constexpr std::string_view kNodeWord = "assay-node: ";
 
+// The Python packages beside an interpreter, sorted: "torch-2.13.0".
+std::vector<std::string> packages_of(const std::string& interpreter);
 // Returns "paddlepaddle 3.3.1" by the packages beside an interpreter, or "". It starts nothing, so
 // it also works for a stand-in interpreter.
 std::string framework_of(const std::string& interpreter);

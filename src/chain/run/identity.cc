@@ -1,6 +1,7 @@
 #include "chain/run/identity.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -104,6 +105,11 @@ std::string identity_of(const plan::Stage& stage, const stage::StageCommand& com
     if (is_setting(entry)) settings.insert(setting_of(entry));
   }
   const std::string program = find_program(command.argv.front()).value_or(command.argv.front());
+  // A shell script or a launcher runs the interpreter on the PATH.
+  std::string packages = fmt::format("{}", fmt::join(results::packages_of(program), " "));
+  if (packages.empty())
+    packages = fmt::format("{}", fmt::join(results::packages_of("python3"), " "));
+  packages = hash_of(packages);
   std::vector<std::string> inputs;
   for (const std::string& word : command.argv) {
     const std::size_t equals = word.find('=');
@@ -122,7 +128,7 @@ std::string identity_of(const plan::Stage& stage, const stage::StageCommand& com
   return nlohmann::json{{"argv", command.argv},
                         {"settings", settings},
                         {"interpreter", program + " " + mark_of(program)},
-                        {"framework", results::framework_of(program)},
+                        {"packages", packages},
                         {"sources", sources},
                         {"inputs", inputs}}
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -30,16 +30,20 @@ std::string from_project(const std::string& path) {
 
 }  // namespace
 
-bool reads(const Job& job, const std::string& path) {
-  return !path.empty() && std::ranges::any_of(job.stage->argv, [&](const std::string& word) {
-    return value_of(word).starts_with(path) && value_of(word) != job.stage->output;
-  });
+bool reads(const Job& job, const plan::Stage& other) {
+  // An export beside the weights that it reads names their folder only as its own.
+  const bool shares = other.kind == plan::StageKind::train && job.stage->kind != other.kind;
+  return !other.output.empty() &&
+         std::ranges::any_of(job.stage->argv, [&](const std::string& word) {
+           return value_of(word).starts_with(other.output) &&
+                  (shares || value_of(word) != job.stage->output);
+         });
 }
 
 std::string unmade_input(const std::deque<Job>& jobs, const Job& job) {
   const Job* last = nullptr;
   for (const Job& earlier : jobs) {
-    if (&earlier != &job && earlier.done && reads(job, earlier.stage->output)) last = &earlier;
+    if (&earlier != &job && earlier.done && reads(job, *earlier.stage)) last = &earlier;
   }
   if (last == nullptr || last->kept || last->outcome.passed()) return {};
   return fmt::format("{} {}", last->stage->name, name(last->outcome.state));

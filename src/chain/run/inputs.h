@@ -11,8 +11,9 @@
 
 namespace assay::chain::run {
 
-// Whether an argument of the job's stage names the files at `path`, or some of them.
-bool reads(const Job& job, const std::string& path);
+// Whether an argument of the job's stage names what `other` writes, or a part of it. A stage behind
+// a training that writes to the folder of the training reads it.
+bool reads(const Job& job, const plan::Stage& other);
 
 // Why the stage must not run: an earlier stage should have made what it reads, and did not. "" if
 // it may run.

@@ -105,6 +105,7 @@ Status Ledger::end(Job& job, stage::Outcome outcome) {
   ASSAY_CHECK(store_readings(job));
   ASSAY_CHECK(store_.add_autolog(job.stored, job.autolog));
   if (job.stage->kind == plan::StageKind::train) {
+    if (job.outcome.passed()) name_blind_alarms(job);
     for (const results::NodeRecord& node : job.nodes.finish(name(job.outcome.state))) {
       ASSAY_CHECK(store_.add_node(job.stored, node));
     }
@@ -114,6 +115,16 @@ Status Ledger::end(Job& job, stage::Outcome outcome) {
                            stage::write_autolog(facts_of(job, job.outcome, plan_->model))));
   }
   return {};
+}
+
+void Ledger::name_blind_alarms(const Job& job) {
+  for (const stage::Alarm& alarm : stage::alarms()) {
+    const std::size_t readings = job.monitor.readings_of(alarm);
+    const bool wanted = std::ranges::find(options_->stop_on, alarm.word) != options_->stop_on.end();
+    if (!wanted || readings >= alarm.needs) continue;
+    progress().note(fmt::format("{}: --stop-on {} needs {} readings, and the log has {}",
+                                job.stage->name, alarm.word, alarm.needs, readings));
+  }
 }
 
 void Ledger::heed(Job& job, std::optional<stage::Outcome>& outcome) {

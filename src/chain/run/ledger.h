@@ -41,6 +41,8 @@ class Ledger {
   Progress& progress() { return *progress_; }
 
  private:
+  // Names the alarms of --stop-on that had too few readings to be raised.
+  void name_blind_alarms(const Job& job);
   Ledger(const plan::Plan& plan, const RunOptions& options, results::ChainStore store);
   Status store_readings(Job& job);
   Status write_page();

@@ -255,7 +255,7 @@ class ScriptRunner {
     }
     command.input = caller.line().input().get();
     const bool same_inputs = std::ranges::all_of(jobs_, [&](const Job& other) {
-      return &other == &job || other.kept || !reads(job, other.stage->output);
+      return &other == &job || other.kept || !reads(job, *other.stage);
     });
     ASSAY_CHECK(loop_.begin(job, std::move(command), same_inputs));
     if (job.run) return {};

@@ -157,6 +157,58 @@ Status check_standard(const ScriptRequest& request) {
 
 }  // namespace
 
+namespace {
+
+// The words of a script's name, without those that say nothing.
+std::set<std::string> words_of(std::string_view name) {
+  std::set<std::string> words;
+  for (const std::string& word : split_at(name.substr(0, name.rfind('.')), '_')) {
+    if (word != "test") words.insert(word == "inference" ? "infer" : word);
+  }
+  return words;
+}
+
+// Whether a script does what one with the usual name would do: it has that kind of work in its name
+// and none of another kind or language, and it is for the same device.
+bool is_like(const std::set<std::string>& words, const std::set<std::string>& usual,
+             const std::string& kind) {
+  constexpr std::array<std::string_view, 14> kWork{
+      "serving",   "lite",  "paddle2onnx", "onnx",   "pipeline", "ptq", "dy2static",
+      "benchmark", "train", "cpp",         "python", "js",       "amp", "pact"};
+  constexpr std::array<const char*, 4> kDevices{"npu", "xpu", "mlu", "gcu"};
+  return words.contains(kind) &&
+         std::ranges::none_of(words,
+                              [&](const std::string& word) {
+                                return std::ranges::find(kWork, word) != kWork.end() &&
+                                       !usual.contains(word);
+                              }) &&
+         std::ranges::all_of(kDevices, [&](const char* device) {
+           return words.contains(device) == usual.contains(device);
+         });
+}
+
+// The only script of the folder that is like the usual one; "" if there is none, or several.
+std::string similar_script(const fs::path& folder, const std::string& name, bool trains) {
+  const std::set<std::string> usual = words_of(name);
+  std::string kind = "infer";
+  for (const char* known :
+       {"serving", "lite", "paddle2onnx", "pipeline", "ptq", "dy2static", "benchmark", "train"}) {
+    if (kind == "infer" && usual.contains(known)) kind = known;
+  }
+  if (kind == "train" && !trains) kind = "infer";
+  std::string found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string other = entry.path().filename().string();
+    if (!other.ends_with(".sh") || !is_like(words_of(other), usual, kind)) continue;
+    if (!found.empty()) return {};
+    found = other;
+  }
+  return found;
+}
+
+}  // namespace
+
 std::string find_script(const ScriptRequest& request) {
   if (!request.script.empty()) return request.script;
   const fs::path file(request.params_file);
@@ -172,6 +224,11 @@ std::string find_script(const ScriptRequest& request) {
   for (const fs::path& folder : folders) {
     if (fs::exists(request.project / folder / name, error)) return (folder / name).string();
   }
+  const bool trains = file.filename().string().find("train") != std::string::npos;
+  for (const fs::path& folder : folders) {
+    const std::string similar = similar_script(request.project / folder, name, trains);
+    if (!similar.empty()) return (folder / similar).string();
+  }
   return {};
 }
 
@@ -180,6 +237,12 @@ Result<Script> read_script(const ScriptRequest& request) {
   script.path = find_script(request);
   script.standard = script.path.empty();
   std::string text;
+  const std::string name = script_name(request);
+  if (!script.standard && request.script.empty() && script.path != request.params_file &&
+      fs::path(script.path).filename() != name) {
+    script.warnings.push_back(
+        fmt::format("no script {} found: {} is used; --script names another", name, script.path));
+  }
   if (script.standard) {
     script.path = kStandard;
     ASSAY_CHECK(check_standard(request));

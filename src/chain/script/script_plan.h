@@ -49,7 +49,8 @@ struct Script {
 inline constexpr const char* kStandard = "the standard script";
 
 // Path of the suite's script for a request, relative to the project: beside the file, in a folder
-// above it, or in test_tipc. "" if the project has none.
+// above it, or in test_tipc. Without one of the usual name, the only one whose name says that it
+// does the same work (test_serving.sh). "" if the project has none.
 std::string find_script(const ScriptRequest& request);
 
 // Finds and reads the script and its params file. A project without a script gets the standard one,

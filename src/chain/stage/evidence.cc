@@ -73,7 +73,7 @@ bool has(std::string_view line, std::string_view text) {
 }
 
 bool looks_like_error(std::string_view line) {
-  if (has(line, ": [Errno ")) return true;
+  if (has(line, ": [Errno ") || line.ends_with(": command not found")) return true;
   if (!has(line, "rror") && !has(line, "ERROR") && !has(line, "FATAL") && !has(line, "fault")) {
     return false;
   }

@@ -61,7 +61,7 @@ std::optional<Pair> take_pair(std::string_view& line, std::string_view before) {
   Pair pair{line.substr(start, at - start), before, {}, false};
   std::size_t value = skip(line, skip(line, at, "\"'"), " \t");
   pair.marked = value < line.size() && (line[value] == ':' || line[value] == '=');
-  value = skip(line, value, pair.marked ? ":= \t\"'[(" : " \t\"'[(");
+  value = skip(line, value, pair.marked ? ":= \t\"'[(" : " \t\"'[(|");
   pair.value = line.substr(value);
   line.remove_prefix(at);
   return pair;

@@ -17,12 +17,12 @@ namespace {
 constexpr std::size_t kWarmUp = 5;  // the first steps are slow and do not count
 
 // All alarms with their thresholds.
-constexpr Alarm kNan{"nan", 1, 0, "a loss is NaN or infinite"};
-constexpr Alarm kStill{"still", 50, 0, "the last {window} losses are equal"};
-constexpr Alarm kJump{"jump", 20, 10,
-                      "a loss is more than {factor:g} times the middle one of the {window} before "
-                      "it"};
-constexpr Alarm kSlow{"slow", 20, 0.5,
+constexpr Alarm kNan{"nan", 1, 1, 0, "a loss is NaN or infinite"};
+constexpr Alarm kStill{"still", 50, 50, 0, "the last {window} losses are equal"};
+constexpr Alarm kJump{"jump", 20, 6, 10,
+                      "a loss is more than {factor:g} times the middle one of the 5 to {window} "
+                      "before it"};
+constexpr Alarm kSlow{"slow", 20, kWarmUp + 2 * 20, 0.5,
                       "the last {window} ips are on average less than {factor:g} of the first "
                       "{window}"};
 constexpr std::array kAlarms{kNan, kStill, kJump, kSlow};
@@ -59,7 +59,8 @@ std::optional<Finding> Monitor::loss(double value) {
   ++losses_;
   if (!std::isfinite(value))
     return Finding{kNan.word, fmt::format("loss {} is {}", losses_, value)};
-  const std::span<const double> before = newest(last_losses_, kJump.window);
+  const std::span<const double> before =
+      newest(last_losses_, std::clamp(last_losses_.size(), kJump.needs - 1, kJump.window));
   const double usual = std::abs(upper_median(std::vector(before.begin(), before.end())));
   keep(last_losses_, value, kStill.window);
   if (usual > 0 && std::abs(value) > kJump.factor * usual) {
@@ -83,6 +84,10 @@ std::optional<Finding> Monitor::speed(double value) {
   const double now = mean_of(last_speeds_);
   if (last_speeds_.size() < kSlow.window || now >= kSlow.factor * began) return std::nullopt;
   return Finding{kSlow.word, fmt::format("ips fell from {:g} to {:g}", began, now)};
+}
+
+std::size_t Monitor::readings_of(const Alarm& alarm) const {
+  return alarm.word == kSlow.word ? speeds_ : losses_;
 }
 
 std::optional<Finding> Monitor::take(const Reading& reading) {

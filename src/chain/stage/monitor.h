@@ -16,6 +16,7 @@ namespace assay::chain::stage {
 struct Alarm {
   std::string_view word;
   std::size_t window;  // number of readings that are examined together
+  std::size_t needs;   // readings before it can be raised
   double factor;       // relative to the usual loss, or to the speed at the start
   std::string_view shape;
 };
@@ -34,6 +35,8 @@ class Monitor {
  public:
   // Takes a reading; returns an alarm that it raises.
   std::optional<Finding> take(const Reading& reading);
+  // How many readings of the alarm's series were taken.
+  std::size_t readings_of(const Alarm& alarm) const;
 
  private:
   std::optional<Finding> loss(double value);

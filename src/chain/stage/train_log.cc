@@ -1,8 +1,11 @@
 #include "chain/stage/train_log.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <optional>
 #include <string>
 
 #include "base/text.h"
@@ -23,9 +26,13 @@ constexpr std::array kSpellings{
     Spelling{"avg_loss", "loss"},
     Spelling{"total_loss", "loss"},
     Spelling{"train_loss", "loss"},
+    Spelling{"training_loss", "loss"},
+    Spelling{"xent", "loss"},
+    Spelling{"nll", "loss"},
     Spelling{"eval_loss", "eval_loss"},
     Spelling{"val_loss", "eval_loss"},
     Spelling{"valid_loss", "eval_loss"},
+    Spelling{"validation_loss", "eval_loss"},
     Spelling{"test_loss", "eval_loss"},
     Spelling{"batch_cost", "batch_cost"},
     Spelling{"avg_batch_cost", "batch_cost"},
@@ -37,6 +44,7 @@ constexpr std::array kSpellings{
     Spelling{"max_mem_reserved", "gpu_memory_mb"},
     Spelling{"max_mem_allocated", "gpu_allocated_mb"},
     Spelling{"acc", "accuracy"},
+    Spelling{"accuracy", "accuracy"},
     Spelling{"acc1", "accuracy"},
     Spelling{"top1", "accuracy"},
     Spelling{"acc@1", "accuracy"},
@@ -80,38 +88,87 @@ std::string series_of(std::string_view written) {
   return is_loss(written) ? std::string(written) : "";
 }
 
-// A line has one total of a name: what is written `loss`, else the first spelling of it.
+// How a reading is written: `MLM Loss: 1.5` has the word `Loss` and belongs to `MLM`.
+struct Written {
+  std::string_view word;
+  std::string_view of;  // the word directly before it; "" if something else stands between
+};
+
+// A line has one total of a name: what is written `loss` alone, else the first one.
 void keep_one_total(std::string_view name, std::vector<Reading>& readings,
-                    const std::vector<std::string_view>& written) {
-  std::string_view total;
+                    const std::vector<Written>& written) {
+  std::optional<std::size_t> total;
+  int best = -1;
   for (std::size_t i = 0; i < readings.size(); ++i) {
-    const bool better = total.empty() || written[i] == "loss";
-    if (readings[i].name == name && better) total = written[i];
+    const int rank = (written[i].word == "loss" ? 1 : 0) + (written[i].of.empty() ? 2 : 0);
+    if (readings[i].name != name || rank <= best) continue;
+    total = i;
+    best = rank;
   }
-  for (std::size_t i = 0; i < readings.size(); ++i) {
-    if (readings[i].name == name && written[i] != total) readings[i].name = written[i];
+  for (std::size_t i = 0; total && i < readings.size(); ++i) {
+    if (readings[i].name != name || i == *total) continue;
+    const bool same = written[i].word == written[*total].word;
+    readings[i].name = same ? fmt::format("{}_{}", written[i].of.empty() ? "other" : written[i].of,
+                                          lowered(written[i].word))
+                            : std::string(written[i].word);
   }
+}
+
+// The word before a pair, if nothing but blanks stands between.
+std::string_view owner_of(const Pair& pair) {
+  if (pair.before.empty()) return {};
+  const char* const end = pair.before.data() + pair.before.size();
+  const std::string_view between(end, static_cast<std::size_t>(pair.name.data() - end));
+  const bool near = between.find_first_not_of(" _-") == std::string_view::npos;
+  const bool is_number = std::isdigit(static_cast<unsigned char>(pair.before.front())) != 0;
+  return near && !is_number ? pair.before : std::string_view();
+}
+
+// The headings of a table: by two blanks where a heading has one inside.
+std::vector<std::string> words_of(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return c == ',' || c == '|' || c == '\t'; }, ' ');
+  std::vector<std::string> words = split_at(text, ' ');
+  std::erase(words, "");
+  return words;
+}
+std::vector<std::string> headings_of(const std::string& text) {
+  constexpr std::string_view kWide = "  ";
+  std::vector<std::string> headings;
+  const std::string_view line = trimmed(text);
+  for (std::size_t at = 0; at < line.size();) {
+    const std::size_t end = std::min(line.find(kWide, at), line.size());
+    std::string heading(line.substr(at, end - at));
+    std::ranges::replace(heading, ' ', '_');
+    headings.push_back(std::move(heading));
+    at = std::min(line.find_first_not_of(' ', end), line.size());
+  }
+  return headings.size() > 2 ? headings : words_of(text);
 }
 
 // True for lines of an evaluation (`Test:  [0/1] …`, `[Eval][Epoch 1] …`).
 bool is_of_an_evaluation(std::string_view line) {
+  line = line.substr(0, lowered(line).find("loss"));  // what follows are other figures
   return line.find("Test:") != line.npos || line.find("[Eval]") != line.npos;
 }
 
 }  // namespace
 
-bool is_loss(std::string_view name) {
+bool is_loss(std::string_view written) {
+  const std::string name = lowered(written);
   // Settings and records of losses are not losses.
   for (const char* other : {"scal", "weight", "best", "min_", "lr"}) {
     if (name.find(other) != name.npos) return false;
   }
-  if (name == "loss" || name.starts_with("loss_") || name.starts_with("eval_loss_")) return true;
-  return name.ends_with("_loss") || name.ends_with("Loss");
+  constexpr std::string_view kLoss = "loss";
+  if (name.starts_with("eval_loss_") || name.ends_with(kLoss)) return true;
+  if (!name.starts_with(kLoss)) return false;
+  return name[kLoss.size()] == '_' || std::isdigit(static_cast<unsigned char>(name[4])) != 0;
 }
 
 std::vector<Reading> read_train_line(std::string_view whole) {
   std::vector<Reading> readings;
-  std::vector<std::string_view> spelt;  // the word of each reading in the line
+  std::vector<Written> spelt;  // of each reading
   if (whole.size() > kLongest) return readings;
   const std::string plain = without_colours(whole);
   const std::string_view line = plain;
@@ -130,7 +187,7 @@ std::vector<Reading> read_train_line(std::string_view whole) {
     const bool of_evaluation = (evaluates || is_evaluation(pair->before)) && name != "accuracy" &&
                                !name.starts_with("gpu_") && !name.starts_with("eval_");
     readings.push_back({(of_evaluation ? "eval_" : "") + name, *number});
-    spelt.push_back(written);
+    spelt.push_back({written, owner_of(*pair)});
   }
   for (const std::string_view total : {"loss", "eval_loss"}) {
     keep_one_total(total, readings, spelt);
@@ -141,16 +198,14 @@ std::vector<Reading> read_train_line(std::string_view whole) {
 std::vector<Reading> TrainLog::take(std::string_view line) {
   std::vector<Reading> readings = read_train_line(line);
   if (!readings.empty() || line.size() > kLongest) return readings;
-  std::string text = without_colours(line);
-  std::ranges::replace_if(
-      text, [](char c) { return c == ',' || c == '|' || c == '\t'; }, ' ');
-  std::vector<std::string> words = split_at(text, ' ');
-  std::erase(words, "");
+  const std::string text = without_colours(line);
+  const std::vector<std::string> words = words_of(text);
   const auto has_number = [](const std::string& word) { return number_at(word).has_value(); };
   if (words.size() > 1 && std::ranges::none_of(words, has_number)) {
+    std::vector<std::string> headings = headings_of(text);
     const bool heads = std::ranges::any_of(
-        words, [](const std::string& word) { return is_loss(series_of(word)); });
-    if (heads) columns_ = std::move(words);
+        headings, [](const std::string& word) { return is_loss(series_of(word)); });
+    if (heads) columns_ = std::move(headings);
   } else if (!words.empty() && words.size() >= columns_.size() && has_number(words.front())) {
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       const std::string name = series_of(columns_[i]);

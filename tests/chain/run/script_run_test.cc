@@ -215,6 +215,25 @@ TEST(StaleInput, IsNoneThatAStageOfThisRunMade) {
   std::filesystem::current_path(before);
 }
 
+TEST(UnmadeInput, AnExportIntoTheFolderOfAFailedTrainingIsBlocked) {
+  plan::Stage train;
+  train.name = "train";
+  train.kind = plan::StageKind::train;
+  train.output = "out";
+  plan::Stage exporter;
+  exporter.kind = plan::StageKind::export_model;
+  exporter.argv = {"export.py", "--save_dir=out"};
+  exporter.output = "out";
+  std::deque<run::Job> jobs(2);
+  jobs[0].stage = &train;
+  jobs[0].done = true;
+  jobs[0].outcome.state = stage::StageState::failed;
+  jobs[1].stage = &exporter;
+  EXPECT_EQ(run::unmade_input(jobs, jobs[1]), "train failed");
+  exporter.kind = plan::StageKind::train;  // another training that writes there
+  EXPECT_EQ(run::unmade_input(jobs, jobs[1]), "");
+}
+
 TEST(ScriptRun, AModelOfYesterdayIsNotBelieved) {
   // The export makes one half of the model; the other half is there already.
   const SuiteProject project({.exporter = "make=inference.pdiparams"});

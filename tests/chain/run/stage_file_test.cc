@@ -9,6 +9,7 @@ namespace assay::chain {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* kGood = R"(version = 1
 model = "toy"
@@ -56,6 +57,29 @@ TEST(StageFile, IsPlannedByKindAndRun) {
   EXPECT_EQ(toy.run().code, 0);
   EXPECT_EQ(slurp(toy.path() / "assay-chain/toy/infer.log"), "inferred\n");
   EXPECT_THAT(toy.run({"--resume"}).out, HasSubstr("kept from an earlier run: train"));
+}
+
+// Any package beside the interpreter may be what the stage imports.
+TEST(StageFile, AnotherVersionOfAPackageIsNotKept) {
+  const Toy toy;
+  const auto packages = toy.path() / "env/lib/python3.11/site-packages";
+  std::filesystem::create_directories(packages / "torch-2.0.dist-info");
+  std::filesystem::create_directories(toy.path() / "env/bin");
+  std::filesystem::create_symlink(CHAIN_CHILD, toy.path() / "env/bin/python3");
+  put(toy.path() / "toy.toml",
+      "version = 1\n[stages.train]\ncommand = \"env/bin/python3 'say=loss: 0.5'\"\n");
+  EXPECT_EQ(toy.run().code, 0);
+  EXPECT_THAT(toy.run({"--resume"}).out, HasSubstr("kept from an earlier run: train"));
+  std::filesystem::rename(packages / "torch-2.0.dist-info", packages / "torch-2.1.dist-info");
+  EXPECT_THAT(toy.run({"--resume"}).out, Not(HasSubstr("kept from an earlier run")));
+}
+
+// The last line names the command that is missing.
+TEST(StageFile, AMissingCommandIsNamed) {
+  const Toy toy;
+  put(toy.path() / "run.sh", "nosuchtool --x\n");
+  put(toy.path() / "toy.toml", "version = 1\n[stages.train]\ncommand = \"bash run.sh\"\n");
+  EXPECT_THAT(toy.run().out, HasSubstr("exit code 127: run.sh: line 1: nosuchtool: command not"));
 }
 
 TEST(StageFile, HasTheGuardsOfEveryChain) {

@@ -94,6 +94,17 @@ done
   EXPECT_FALSE(fs::exists(project() / "logs"));  // made in the copy alone
 }
 
+// A script may ask Python for what decides its way.
+TEST_F(RehearsalTest, TheStandardLibraryAnswers) {
+  const Rehearsal done = good(R"sh(
+n=$(python3 -c 'import json, sys; print(json.loads("[2, 3]")[int(sys.argv[1])])' 1)
+[ "$n" = 3 ] && python train.py
+[ -z "$(python3 -c 'import no_such_package; print(1)')" ] && python eval.py
+)sh");
+  EXPECT_THAT(argvs(done.commands),
+              ElementsAre(Contains("train.py"), Contains("-c"), Contains("eval.py")));
+}
+
 TEST_F(RehearsalTest, MakesTheFilesThatTheScriptLooksFor) {
   RehearsalOptions options;
   options.makes = {"best/model.pdparams"};

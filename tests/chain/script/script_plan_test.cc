@@ -94,6 +94,30 @@ TEST(FindScript, LiesBesideTheFileAboveItOrInTestTipc) {
   EXPECT_EQ(found("N4C32/gpt.sh", "benchmark_train"), "N4C32/gpt.sh");
 }
 
+// Scripts of other names, by what they do.
+TEST(FindScript, KnowsAScriptByItsKindOfWork) {
+  const Scratch scratch;
+  const auto found = [&](const std::string& file, const std::string& mode) {
+    ScriptRequest request;
+    request.project = scratch.path();
+    request.params_file = file;
+    request.mode = mode;
+    return find_script(request);
+  };
+  const auto other = [&](const std::string& name) { put(scratch.path() / "test_tipc" / name, ""); };
+  other("test_serving.sh");
+  EXPECT_EQ(found("test_tipc/m/serving_infer_python.txt", "serving_infer"),
+            "test_tipc/test_serving.sh");
+  other("test_lite_arm_cpp.sh");
+  EXPECT_EQ(found("test_tipc/m/lite_infer.txt", "lite_infer"), "test_tipc/test_lite_arm_cpp.sh");
+  other("test_inference_python.sh");
+  EXPECT_EQ(found("test_tipc/m/infer_python.txt", "whole_infer"),
+            "test_tipc/test_inference_python.sh");
+  EXPECT_EQ(found("test_tipc/m/infer_cpp.txt", "cpp_infer"), "");
+  other("test_serving_infer.sh");  // which of both?
+  EXPECT_EQ(found("test_tipc/m/serving_infer_python.txt", "serving_infer"), "");
+}
+
 // A suite that assay knows nothing of: keys of its own, read by its own script.
 TEST(DryRunByScript, PlansASuiteThatAssayDoesNotKnow) {
   const Scratch scratch;

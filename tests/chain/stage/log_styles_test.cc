@@ -1,4 +1,5 @@
-// Lines of public projects' training logs, each with its numbers by hand.
+// Lines as public projects' trainings print them, with numbers of our own, each with its readings
+// by hand.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -86,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(
               {{"loss", 0.5}, {"eval_loss", 0.75}}},
         Style{"Keras",
               "1875/1875 - 3s - loss: 0.2912 - accuracy: 0.9150 - 3s/epoch - 2ms/step",
-              {{"loss", 0.2912}}},
+              {{"loss", 0.2912}, {"accuracy", 0.915}}},
         Style{"detectron2",
               "eta: 0:10:00  iter: 19  total_loss: 1.5  loss_cls: 0.5  loss_box_reg: 1  lr: 0.001",
               {{"loss", 1.5}, {"loss_cls", 0.5}, {"loss_box_reg", 1}}},
@@ -96,6 +97,114 @@ INSTANTIATE_TEST_SUITE_P(
         Style{"fairseq",
               "epoch 001: 10 / 100 loss=12.5, nll_loss=12.25, ppl=4871.6, wps=1000, lr=1e-05",
               {{"loss", 12.5}, {"nll_loss", 12.25}}},
+        Style{"Keras 3",
+              "375/375 ━━━━━━━━━━━━━━━━━━━━ 4s 12ms/step - accuracy: 0.75 - loss: 0.5 - "
+              "val_accuracy: 0.5 - val_loss: 1.5",
+              {{"loss", 0.5}, {"accuracy", 0.75}, {"eval_loss", 1.5}}},
+        Style{
+            "timm",
+            "Train: 3 [  50/1251 (  4%)]  Loss: 6.5 (6.75)  Time: 0.4s,  320.5/s  (0.5s,  250.25/s)"
+            "  LR: 5.000e-07  Data: 0.006 (0.033)",
+            {{"loss", 6.5}}},
+        Style{"timm, evaluation",
+              "Test: [  10/48]  Time: 0.25 (0.5)  Loss:  1.25 (1.5)  Acc@1: 62.5 (60.0)",
+              {{"eval_loss", 1.25}, {"accuracy", 62.5}}},
+        Style{"MMDetection 2",
+              "2024-01-01 10:00:00,075 - mmdet - INFO - Epoch [1][50/962]\tlr: 1.978e-03, eta: "
+              "2:03:32, time: 0.645, memory: 3483, loss_rpn_cls: 0.25, loss_bbox: 0.125, acc: "
+              "88.5, loss: 1.75",
+              {{"loss", 1.75}, {"loss_rpn_cls", 0.25}, {"loss_bbox", 0.125}, {"accuracy", 88.5}}},
+        Style{"XGBoost",
+              "[50]\tvalidation_0-logloss:0.25\tvalidation_1-mlogloss:0.5",
+              {{"logloss", 0.25}, {"mlogloss", 0.5}}},
+        Style{"LightGBM",
+              "[20]\tvalid_0's auc: 0.75\tvalid_0's binary_logloss: 0.625",
+              {{"binary_logloss", 0.625}}},
+        Style{"Lightning, an epoch",
+              "Epoch 4: 100%|#| 1/1 [00:00<00:00, 42.5it/s, v_num=87, train_loss_step=0.5, "
+              "train_loss_epoch=0.75]",
+              {{"loss", 0.5}, {"train_loss_epoch", 0.75}}},
+        Style{"small GPTs",
+              "step   100/5000 | lr 1.5e-04 | loss 7.25 | tok/s 4007.2",
+              {{"loss", 7.25}}},
+        Style{"BERT from scratch",
+              "Epoch 51, Loss: 1.75, MLM Loss: 1.5, NSP Loss: 0.25",
+              {{"loss", 1.75}, {"MLM_loss", 1.5}, {"NSP_loss", 0.25}}},
+        Style{"PyTorch-GAN",
+              "[Epoch 0/200] [Batch 5/938] [D loss: 0.625] [G loss: 0.75]",
+              {{"loss", 0.625}, {"G_loss", 0.75}}},
+        Style{"Stable-Baselines3", "|    loss                 | 0.0125      |", {{"loss", 0.0125}}},
+        Style{"PaddlePaddle hapi",
+              "step 938/938 [====================] - loss: 0.0125 - acc: 0.975 - 12ms/step",
+              {{"loss", 0.0125}, {"accuracy", 0.975}}},
+        Style{"PaddleDetection",
+              "[10/01 12:00:00] ppdet.engine INFO: Epoch: [0] [20/24] learning_rate: 0.000333 "
+              "loss_xy: 0.5 loss: 40.5 eta: 0:01:00 batch_cost: 2.5 data_cost: 0.25 ips: 3.5 "
+              "images/s",
+              {{"loss", 40.5}, {"loss_xy", 0.5}, {"batch_cost", 2.5}, {"ips", 3.5}}},
+        Style{
+            "PaddleNLP",
+            "[2024-01-01 10:00:00,000] [    INFO] - loss: 7.5, learning_rate: 1e-05, global_step: "
+            "10, interval_runtime: 5.2, interval_samples_per_second: 12.5, epoch: 0.01",
+            {{"loss", 7.5}, {"ips", 12.5}}},
+        Style{"PaddleClas",
+              "[2024/01/01 10:00:00] ppcls INFO: [Train][Epoch 1/2][Iter: 0/4]lr(LinearWarmup): "
+              "0.01, top1: 0.25, CELoss: 7.5, loss: 7.5, batch_cost: 1.5s, reader_cost: 0.5, ips: "
+              "5.25 images/s",
+              {{"loss", 7.5},
+               {"CELoss", 7.5},
+               {"accuracy", 0.25},
+               {"batch_cost", 1.5},
+               {"reader_cost", 0.5},
+               {"ips", 5.25}}},
+        Style{"ESPnet",
+              "[trainer:761] INFO: 1epoch:train:1-50batch: iter_time=0.1, loss_ctc=95.5, "
+              "loss_att=45.25, acc=0.25, loss=60.5, optim0_lr0=2e-06",
+              {{"loss", 60.5}, {"loss_ctc", 95.5}, {"loss_att", 45.25}, {"accuracy", 0.25}}},
+        Style{"icefall",
+              "Epoch 1, batch 50, loss[loss=0.5, simple_loss=0.625, pruned_loss=0.75, over 1000.00 "
+              "frames. ], batch size: 60",
+              {{"loss", 0.5}, {"simple_loss", 0.625}, {"pruned_loss", 0.75}}},
+        Style{"torchtitan",
+              "[rank0]:[titan] 2024-10-01 10:00:00,000 - root - INFO - \033[31mstep: 10  "
+              "\033[32mloss:  7.25  \033[33mmemory: 30.0GiB(38%)  \033[34mtps: 2,000\033[39m",
+              {{"loss", 7.25}}},
+        Style{
+            "LLaMA-Factory",
+            R"({"current_steps": 5, "total_steps": 100, "loss": 0.875, "lr": 5e-05, "epoch": 0.1})",
+            {{"loss", 0.875}}},
+        Style{"TRL, DPO",
+              "{'loss': 0.625, 'grad_norm': 3.5, 'rewards/chosen': 0.5, 'logps/chosen': -536.0}",
+              {{"loss", 0.625}}},
+        Style{"OpenNMT-py",
+              "[2024-01-01 10:00:00,000 INFO] Step 50/100000; acc: 2.5; ppl: 9000.1; xent: 9.25; "
+              "lr: 0.001; 900/800 tok/s;",
+              {{"loss", 9.25}, {"accuracy", 2.5}}},
+        Style{"TensorFlow estimators",
+              "INFO:tensorflow:loss = 2.25, step = 100 (5.310 sec)",
+              {{"loss", 2.25}}},
+        Style{"Caffe",
+              "I0101 10:00:00.000000 1234 solver.cpp:228] Iteration 100, loss = 1.25",
+              {{"loss", 1.25}}},
+        Style{"PyTorch Geometric",
+              "Epoch: 001, Loss: 1.9375, Val: 0.5, Test: 0.625",
+              {{"loss", 1.9375}}},
+        Style{"Flax",
+              "train epoch: 1, loss: 0.25, accuracy: 91.5",
+              {{"loss", 0.25}, {"accuracy", 91.5}}},
+        Style{"scikit-learn", "Iteration 1, loss = 2.3125", {{"loss", 2.3125}}},
+        Style{"diffusers",
+              "Steps:  10%|#         | 50/500 [01:00<09:00, 1.2s/it, lr=1e-5, step_loss=0.125]",
+              {{"step_loss", 0.125}}},
+        Style{
+            "NeMo",
+            "Epoch 0: :   5%|5 | 50/1000 [01:00<19:00, reduced_train_loss=9.75, global_step=49.0]",
+            {{"reduced_train_loss", 9.75}}},
+        Style{
+            "llama.cpp finetune",
+            "train_opt_callback: iter=     5 sample=6/10 sched=0.050000 loss=2.125000 dt=00:00:01",
+            {{"loss", 2.125}}},
+        Style{"a tensor", "step 1 loss: tensor(0.5, grad_fn=<NllLossBackward0>)", {{"loss", 0.5}}},
         Style{"words", "the loss of step 3 in 5 minutes", {}},
         Style{"settings", "loss_weight: 0.5 loss_scale=1024", {}}),
     [](const auto& test) { return "n" + std::to_string(test.index); });
@@ -122,6 +231,13 @@ TEST(LogStyles, ColumnsBelongToTheirHeadings) {
   EXPECT_TRUE(log.take("Optimizer stripped from last.pt").empty());
   EXPECT_TRUE(log.take("step,loss,lr").empty());
   EXPECT_EQ(numbers_of(log.take("10,0.5,1e-4")), (Numbers{{"loss", 0.5}}));
+  EXPECT_TRUE(log.take("epoch     train_loss  valid_loss  accuracy  time").empty());  // fastai
+  EXPECT_EQ(numbers_of(log.take("0         0.5         0.75        0.625     00:10")),
+            (Numbers{{"loss", 0.5}, {"eval_loss", 0.75}, {"accuracy", 0.625}}));
+  EXPECT_TRUE(log.take("E    #       LOSS TOK2VEC  LOSS NER  ENTS_F  SCORE").empty());  // spaCy
+  EXPECT_TRUE(log.take("---  ------  ------------  --------  ------  ------").empty());
+  EXPECT_EQ(numbers_of(log.take("  0       0          0.50     67.25    0.00    0.00")),
+            (Numbers{{"LOSS_TOK2VEC", 0.5}, {"LOSS_NER", 67.25}}));
 }
 
 TEST(LogStyles, ResultsThatAreNoNumbersAreFound) {

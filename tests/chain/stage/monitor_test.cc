@@ -47,7 +47,10 @@ TEST(Monitor, AJumpIsTenTimesTheUsualLoss) {
   EXPECT_EQ(words_of("loss", values), Words{});
   values.back() = 11.0;
   EXPECT_EQ(words_of("loss", values), (Words{{"jump", 21}}));
-  EXPECT_EQ(words_of("loss", {0.1, 50.0}), Words{});  // nothing is usual yet
+  EXPECT_EQ(words_of("loss", {0.1, 0.1, 0.1, 0.1, 50.0}), Words{});  // nothing is usual yet
+  values.assign(20, 1.0);
+  values[10] = 50.0;
+  EXPECT_EQ(words_of("loss", values), (Words{{"jump", 11}})) << "of a short training";
 }
 
 TEST(Monitor, FiftyEqualLossesAreStill) {
@@ -71,6 +74,13 @@ TEST(Monitor, HalfTheSpeedIsSlow) {
 TEST(Monitor, EveryAlarmSaysWhatItMeans) {
   for (const Alarm& alarm : alarms()) EXPECT_FALSE(meaning(alarm).empty()) << alarm.word;
   EXPECT_EQ(alarms().size(), 4U);
+  Monitor monitor;
+  for (int i = 0; i < 12; ++i) (void)monitor.take({"loss", 1.0});
+  std::vector<std::string_view> blind;
+  for (const Alarm& alarm : alarms()) {
+    if (monitor.readings_of(alarm) < alarm.needs) blind.push_back(alarm.word);
+  }
+  EXPECT_EQ(blind, (std::vector<std::string_view>{"still", "slow"}));
 }
 
 }  // namespace
