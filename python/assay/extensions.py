@@ -9,8 +9,10 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
+
+from assay.child import told_by_child
 
 MODULES, IN_LANE = "ASSAY_MODULES", "ASSAY_MODULES_IN_LANE"
 FOUND = "ASSAY_MODULES_OPEN"  # the module that has opened a device in an earlier start
@@ -20,8 +22,8 @@ DEVICE_FILES = "/dev/nvidia", "/dev/davinci", "/dev/kfd", "/dev/dri/"
 class Missing(Exception):
     """A module that cannot be imported."""
 
-    def __init__(self, module: str, cause: BaseException) -> None:
-        super().__init__(f"{type(cause).__name__}: {cause}")
+    def __init__(self, module: str, cause: BaseException | str) -> None:
+        super().__init__(cause if isinstance(cause, str) else f"{type(cause).__name__}: {cause}")
         self.module = module
 
 
@@ -59,6 +61,25 @@ def load_in_lane() -> None:
     """In a forked lane, once its device is chosen."""
     for module in named(IN_LANE):
         import_module(module)
+
+
+def kinds(framework: Any) -> list[str]:
+    """The device kinds of the build, with those that modules of the lanes register."""
+    own = framework.devices() if hasattr(framework, "devices") else ["cpu"]
+    if not named(IN_LANE):
+        return own
+
+    def look(tell: Callable[[Any], None]) -> None:
+        try:
+            load_in_lane()
+            tell({"kinds": framework.devices() if hasattr(framework, "devices") else own})
+        except Missing as error:
+            tell({"module": error.module, "why": str(error)})
+
+    told = told_by_child(look)
+    if told and "module" in told[0]:
+        raise Missing(told[0]["module"], told[0]["why"])
+    return told[0]["kinds"] if told else own
 
 
 def import_module(module: str) -> None:

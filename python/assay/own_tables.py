@@ -9,6 +9,8 @@ import importlib.util
 import os
 import pathlib
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 VARIABLE = "ASSAY_APIS"  # folders, separated by colons
 KERNEL, REFERENCE = "ASSAY_KERNEL", "ASSAY_KERNEL_REFERENCE"  # FILE.py:NAME each (assay.kernel)
@@ -29,6 +31,12 @@ def load() -> None:
             raise ImportError(f"{file}: cannot be loaded, or another folder has a file of this name")
         module = sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
+
+
+def names(tables: Mapping[str, Any]) -> list[str]:
+    """The APIs of the tables that the files register."""
+    stems = {file.stem for file in files()}
+    return [name for name, entry in tables.items() if entry.family in stems]
 
 
 def identity() -> str:

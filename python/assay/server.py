@@ -30,7 +30,7 @@ import sys
 import time
 from typing import Any
 
-from assay import build_identity, extensions
+from assay import build_identity, extensions, own_tables
 from assay.orphans import adopt, children, kill_others
 from assay.peers import VERSION, is_ours
 from assay.private_folder import use_private_folder
@@ -293,8 +293,11 @@ class Server:
                 os.environ.pop("CUDA_MPS_PIPE_DIRECTORY", None)
             if fds is not None:
                 print_to(fds[2])
+            if registers := not kind.device.startswith(("cpu", "gpu")):  # a module may register the device
+                extensions.load_in_lane()
             self.framework.start(kind.device)
-            extensions.load_in_lane()
+            if not registers:
+                extensions.load_in_lane()
             if spare is not None:
                 self.native.prepare(kind.device)
                 if hasattr(self.framework, "warm") and not is_taken(spare):
@@ -427,7 +430,7 @@ def main() -> int:
     if options.keep is not None:
         wait_for_runs(LISTEN_FD, READY_FD, options.keep, options.kept_record)
     python = ".".join(map(str, sys.version_info[:3]))
-    known = {"apis": len(tables), "accommodates": told(tables)}
+    known = {"apis": len(tables), "accommodates": told(tables), "own": own_tables.names(tables)}
     if wrong := wrong_setting(framework):
         answer(error=wrong, setting=True)
         return 1
@@ -450,7 +453,7 @@ def describe(framework: Any) -> dict[str, Any]:
     from assay.execution import names
 
     return {
-        "devices": framework.devices() if hasattr(framework, "devices") else ["cpu"],
+        "devices": extensions.kinds(framework),
         "executions": names(),
         "notes": (framework.notes() if hasattr(framework, "notes") else {}) | extensions.notes(framework),
         "gradients": getattr(framework, "has_gradients", True),

@@ -1,6 +1,7 @@
 #include "cli/verb_doctor.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/Config.hpp>
@@ -38,7 +39,9 @@ struct DoctorOptions {
 // Imports frameworks, each configuration once.
 class Frameworks {
  public:
-  explicit Frameworks(const LanePackage& package) : package_(package) {}
+  // `apis`: folders of own references.
+  Frameworks(const LanePackage& package, const std::vector<std::string>& apis)
+      : package_(package), apis_(apis) {}
 
   // Imports it and prints the outcome, if that has not happened yet. A framework that is not needed
   // is not missing, but noted.
@@ -48,6 +51,7 @@ class Frameworks {
   Result<ServerInfo> import(const FrameworkConfig& config) const;
 
   const LanePackage& package_;
+  const std::vector<std::string>& apis_;
   std::list<std::pair<FrameworkConfig, Result<ServerInfo>>> known_;
 };
 
@@ -62,10 +66,24 @@ const Result<ServerInfo>& Frameworks::examine(FrameworkConfig config, bool neede
   for (const auto& [known, info] : known_) {
     if (known == config) return info;
   }
-  const Result<ServerInfo>& info = known_.emplace_back(config, import(config)).second;
+  FrameworkConfig with_apis = config;
+  if (!apis_.empty()) {
+    with_apis.environment.push_back(fmt::format("ASSAY_APIS={}", fmt::join(apis_, ":")));
+  }
+  const Result<ServerInfo>& info = known_.emplace_back(config, import(with_apis)).second;
   if (info) {
     show(stdout, "ok       {} {} in {} (Python {}), {} APIs known\n", info->framework,
          info->version, config.python, info->python, info->apis);
+    for (const std::string& entry : config.environment) {
+      for (const std::string_view key : {kModules, kModulesInLane}) {
+        if (entry.starts_with(key)) {
+          show(stdout, "         with the modules {}\n", entry.substr(key.size()));
+        }
+      }
+    }
+    if (!info->own.empty()) {
+      show(stdout, "         with own references of {}\n", fmt::join(info->own, ", "));
+    }
     if (!info->uncompiled.empty()) {
       show(
           stdout,
@@ -119,7 +137,7 @@ bool examine_lane(const std::string& name, const LaneConfig& lane, Frameworks& f
 // Every lane that a run may name, and the warnings about their environment.
 bool examine_lanes(const DoctorOptions& options, const Settings& settings,
                    const LanePackage& package) {
-  Frameworks frameworks(package);
+  Frameworks frameworks(package, settings.apis);
   std::map<std::string, LaneConfig> lanes;
   bool good = true;
   const auto found = [&](const char* name, const std::string& python, bool needed) {
@@ -143,20 +161,36 @@ bool examine_lanes(const DoctorOptions& options, const Settings& settings,
 }
 
 // Prints the GPUs, their driver and the plug-in. None is required: workers can run on the CPU.
-void examine_gpus() {
+// Returns whether the plug-in that ASSAY_DEVICE_PLUGIN names, if any, can be loaded.
+bool examine_gpus() {
+  const std::filesystem::path file = device_plugin_file();
+  if (std::getenv("ASSAY_DEVICE_PLUGIN") != nullptr) {
+    const auto named = load_device_plugin(file);
+    show(stdout, "{}\n",
+         named ? fmt::format("ok       plug-in {}: {}", file.string(), (*named)->name)
+               : "missing  ASSAY_DEVICE_PLUGIN: " + named.error().message);
+    if (!named) return false;
+  }
   const GpuDriver driver = nvml_driver();
-  if (!driver.present) return show(stdout, "note     no NVIDIA driver: workers sit on the CPU\n");
+  if (!driver.present) {
+    show(stdout, "note     no NVIDIA driver: workers sit on the CPU\n");
+    return true;
+  }
   for (const GpuInfo& gpu : nvml_gpus()) {
     show(stdout, "ok       GPU {}: {}, {} of {} MiB free\n", gpu.number, gpu.name,
          gpu.free_bytes >> 20, gpu.total_bytes >> 20);
   }
-  const auto plugin = load_device_plugin(device_plugin_file());
-  if (!plugin) return show(stdout, "note     {}\n", plugin.error().message);
+  const auto plugin = load_device_plugin(file);
+  if (!plugin) {
+    show(stdout, "note     {}\n", plugin.error().message);
+    return true;
+  }
   const Status runs = check_driver(driver, (*plugin)->needs_driver, (*plugin)->name);
   show(stdout, "{}\n",
        runs ? fmt::format("ok       plug-in for GPUs ({}), driver {}", (*plugin)->name,
                           driver.version)
             : "note     " + runs.error().message);
+  return true;
 }
 
 Result<int> run_doctor(const DoctorOptions& options) {
@@ -179,7 +213,7 @@ Result<int> run_doctor(const DoctorOptions& options) {
                              : "ok       settings of " + settings.file);
   good = examine_lanes(options, settings, *package) && good;
   show(stdout, "ok       {} cores\n", std::thread::hardware_concurrency());
-  examine_gpus();
+  good = examine_gpus() && good;
   return good ? kAllGood : kSomeFailed;
 }
 

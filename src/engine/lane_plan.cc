@@ -16,6 +16,12 @@ namespace {
 constexpr std::string_view kEager = "eager";
 constexpr std::string_view kCpu = "cpu";
 constexpr std::string_view kCustom = "custom";
+// PyTorch's name of a device until somebody renames it.
+constexpr std::string_view kPrivate = "privateuseone";
+constexpr std::string_view kRenamePrivate =
+    "; let the module that registers the device call "
+    "torch.utils.rename_privateuse1_backend(\"NAME\") and torch._register_device_module(\"NAME\", "
+    "…), and name the lane's device NAME:0";
 
 // Executions nested around each other, the innermost first; "eager" adds nothing.
 std::string joined(std::initializer_list<std::string_view> executions) {
@@ -159,10 +165,11 @@ Status check_execution(const ServerInfo& info, const wire::LaneSpecT& spec) {
 }
 
 Status place_lane(const ServerInfo& info, wire::LaneSpecT& spec) {
+  const std::string_view kind = kind_of(spec.device);
   const auto refuse = [&](std::string_view what) {
-    return usage_error(fmt::format("{}: {} {} has no {}; this build has: {}", spec.label,
-                                   info.framework, info.version, what,
-                                   fmt::join(info.devices, ", ")));
+    return usage_error(fmt::format(
+        "{}: {} {} has no {}; this build has: {}{}", spec.label, info.framework, info.version, what,
+        fmt::join(info.devices, ", "), kind == kPrivate ? kRenamePrivate : ""));
   };
   if (spec.device == kCustom) {
     const auto other = std::find_if(info.devices.begin(), info.devices.end(),
@@ -171,7 +178,6 @@ Status place_lane(const ServerInfo& info, wire::LaneSpecT& spec) {
     spec.device = *other + ":0";
     return {};
   }
-  const std::string_view kind = kind_of(spec.device);
   if (std::find(info.devices.begin(), info.devices.end(), kind) != info.devices.end()) return {};
   if (kind != kAnyGpu) return refuse(fmt::format("device {}", kind));
   return refuse(spec.role == wire::Role::test

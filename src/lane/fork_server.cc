@@ -214,6 +214,7 @@ Result<ServerInfo> server_info(const nlohmann::json& message, const std::string&
     info.executions = message.at("executions").get<std::vector<std::string>>();
     info.notes = message.at("notes").get<std::map<std::string, std::string>>();
     info.gradients = message.at("gradients").get<bool>();
+    info.own = message.value("own", info.own);
     info.uncompiled = message.at("uncompiled").get<std::string>();
     return info;
   } catch (const nlohmann::json::exception& error) {

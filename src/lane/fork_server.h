@@ -73,7 +73,8 @@ struct ServerInfo {
   std::vector<std::string> executions;
   // Notes for the user about an execution in this build, by its name; "": about all of them.
   std::map<std::string, std::string> notes;
-  bool gradients = true;  // whether the framework differentiates
+  bool gradients = true;         // whether the framework differentiates
+  std::vector<std::string> own;  // APIs with a reference of the user's own
   // The framework's folder if each import compiles it, because Python may not write bytecode.
   std::string uncompiled;
 };

@@ -1,10 +1,11 @@
 """A custom operator of Paddle that is compiled here, with a reference in a user's own file."""
 
+import os
 import shutil
 import subprocess
 
 import pytest
-from engine import ROOT, run
+from engine import ASSAY, ROOT, run
 
 EXAMPLE = ROOT / "examples" / "custom_operator"
 CASES = (
@@ -60,3 +61,31 @@ def test_a_wrong_reference_is_seen(tmp_path, library):
 
 def test_without_a_reference_there_is_no_verdict(tmp_path, library):
     assert outcomes(tmp_path, library, "") == ["unsupported", "unsupported", "no_kernel", "pass"]
+
+
+def test_the_example_of_pytorch_finds_the_wrong_twin(tmp_path):
+    example = ROOT / "examples" / "custom_operator_torch"
+    found = run(tmp_path, example / "cases.txt", f"--settings={example / 'assay.toml'}", "--test-lane=torch")
+    right = {case for case, outcome in found.items() if outcome == "pass"}
+    wrong = {case for case, outcome in found.items() if outcome == "mismatch"}
+    assert len(right) == 4 and not any("wrong" in case for case in right), found
+    assert len(wrong) == 2 and all("wrong" in case for case in wrong), found
+
+
+def test_the_doctor_says_what_is_loaded():
+    if not ASSAY.exists() or not (ROOT / ".venv" / "torch").exists():
+        pytest.skip("PyTorch or assay is not there: make build")
+    example = ROOT / "examples" / "custom_operator_torch"
+    command = [ASSAY, "doctor", f"--settings={example / 'assay.toml'}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "with the modules operators" in done.stdout, done.stdout
+    assert "with own references of torch.ops.examples.scaled_relu, " in done.stdout, done.stdout
+
+
+def test_the_doctor_refuses_a_plug_in_that_is_not_there(tmp_path):
+    if not ASSAY.exists():
+        pytest.skip("assay is not there: make build")
+    environment = os.environ | {"ASSAY_DEVICE_PLUGIN": "missing.so"}
+    done = subprocess.run([ASSAY, "doctor"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 1 and "missing  ASSAY_DEVICE_PLUGIN: " in done.stdout, done.stdout
+    assert "missing.so" in done.stdout

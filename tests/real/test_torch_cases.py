@@ -480,41 +480,43 @@ ON_TWO_DEVICES = [
 
 @pytest.fixture(scope="module")
 def device_folder(tmp_path_factory):
-    """Where PyTorch builds the device of private_device.cpp, once."""
-    folder = tmp_path_factory.mktemp("device")
-    source = (ROOT / "tests" / "real" / "private_device.cpp").read_text()
-    (folder / "private_device.cpp").write_text(source)
-    return folder
+    """Where PyTorch builds the device of examples/private_device, once."""
+    return tmp_path_factory.mktemp("device")
 
 
 @pytest.mark.slow
 def test_a_device_of_another_module_is_tested_through_the_host(api, device_folder, tmp_path):
-    beside = ROOT / "tests" / "real"
+    beside = ROOT / "examples" / "private_device"
     python = ROOT / ".venv" / "torch" / "bin" / "python"
     environment = {
         "PATH": "/usr/bin:/bin",
         "PYTHONPATH": str(beside),
-        "ASSAY_PRIVATE_BUILD": str(device_folder),
+        "PRIVATE_DEVICE_BUILD": str(device_folder),
     }
     subprocess.run([python, "-c", "import private_device"], check=True, env=environment, capture_output=True)
-    values = ", ".join(f'"{name}={environment[name]}"' for name in ("PYTHONPATH", "ASSAY_PRIVATE_BUILD"))
+    values = ", ".join(f'"{name}={environment[name]}"' for name in ("PYTHONPATH", "PRIVATE_DEVICE_BUILD"))
     lane = 'framework = "torch"\ndevice = "private:0"\nmodules = ["private_device"]\n'
     (tmp_path / "assay.toml").write_text(
         f"version = 1\n[lanes.right]\n{lane}environment = [{values}]\n"
-        f'[lanes.wrong]\n{lane}environment = [{values}, "ASSAY_PRIVATE_FAULT=1"]\n'
+        f"[lanes.late]\n{lane.replace('modules', 'modules_in_lane')}environment = [{values}]\n"
+        f'[lanes.wrong]\n{lane}environment = [{values}, "PRIVATE_DEVICE_FAULT=1"]\n'
     )
     relu = 'torch.relu(Tensor([20], "float32"))'
     cases = [case for case in PASSING if "ops.aten" not in case] + [relu, *ON_TWO_DEVICES]
     said, listed = api(cases, lane="right")
     assert "test lane on private:0" in said
     assert len(listed("pass").splitlines()) == len(cases)
-    said, listed = api(cases, lane="wrong", code=1)
+    said, listed = api([relu], "--rerun", lane="late")  # registered in the lane alone
+    assert listed("pass").strip() == relu, said
+    said, listed = api(cases, "--rerun", lane="wrong", code=1)
     assert listed("mismatch").strip() == relu, said
 
 
 def test_a_device_whose_module_is_missing(api):
     said, _ = api([PASSING[0]], lane="torch:npu:0", code=2)
     assert "has no device npu; this build has: cpu" in said
+    said, _ = api([PASSING[0]], lane="torch:privateuseone:0", code=2)
+    assert "rename_privateuse1_backend" in said
 
 
 def test_compilers_keep_their_results_where_no_other_user_gets_in(api, tmp_path, monkeypatch):

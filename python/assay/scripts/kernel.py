@@ -4,7 +4,6 @@ The kernel is looked at in a child process, because it may change this one, or c
 """
 
 import inspect
-import json
 import os
 import re
 import sys
@@ -12,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from assay.child import told_by_child
 from assay.spec import DtypeName, PlaceName, TensorSpec
 from assay.wire import Fields
 
@@ -36,7 +36,8 @@ def _answer(request: Fields) -> dict[str, Any]:
     from assay.torch_cases.kernel_checks import tensors_of
 
     request.cases = [text for text in request.cases if text.startswith("torch.kernel.")]
-    seen = _in_child(lambda tell: _look(request, torch, tell))
+    told = told_by_child(lambda tell: _look(request, torch, tell))
+    seen = told[-1] if told else {"error": "the file of the kernel ends the process"}
     if "error" in seen:
         return seen
     seen |= {"changes": request.changes, "rules": request.rules, "view": False, "given": []}
@@ -207,19 +208,3 @@ def _look(request: Fields, torch: Any, tell: Callable[[dict[str, Any]], None]) -
         tell(facts)
     except (Unusable, Misfit) as error:
         tell({"error": str(error)})
-
-
-def _in_child(look: Callable[[Callable[[dict[str, Any]], None]], None]) -> dict[str, Any]:
-    """The last that `look` tells in a child process, which may crash."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            look(lambda facts: os.write(writing, (json.dumps(facts) + "\n").encode()) and None)
-        finally:
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as answer:
-        lines = answer.read().splitlines()
-    os.waitpid(child, 0)
-    return json.loads(lines[-1]) if lines else {"error": "the file of the kernel ends the process"}

@@ -1,8 +1,11 @@
 """Registers the device of private_device.cpp with PyTorch as "private".
 
-ASSAY_PRIVATE_BUILD is the folder that it is built in."""
+`modules` of assay.toml imports this file. PyTorch compiles the device at the first import, in a minute.
+PRIVATE_DEVICE_BUILD names the folder for that.
+"""
 
 import os
+import pathlib
 import types
 
 import torch
@@ -19,7 +22,7 @@ rename_privateuse1_backend("private")
 torch._register_device_module("private", device)
 cpp_extension.load(
     name="private_device_native",
-    sources=[os.environ["ASSAY_PRIVATE_BUILD"] + "/private_device.cpp"],
-    build_directory=os.environ["ASSAY_PRIVATE_BUILD"],
+    sources=[str(pathlib.Path(__file__).with_name("private_device.cpp"))],
+    build_directory=os.environ.get("PRIVATE_DEVICE_BUILD"),
     extra_cflags=["-O0"],
 )

@@ -1,6 +1,5 @@
 // A device for PyTorch's PrivateUse1 key whose memory is host memory: every operation runs on the
-// CPU and comes back. The test builds it with torch.utils.cpp_extension. ASSAY_PRIVATE_FAULT=1
-// makes its relu wrong.
+// CPU and comes back. private_device.py builds it. PRIVATE_DEVICE_FAULT=1 makes its relu wrong.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
@@ -86,6 +85,7 @@ at::Tensor as_strided(const at::Tensor& self, c10::IntArrayRef size, c10::IntArr
 
 const at::Tensor& resize(const at::Tensor& self, c10::IntArrayRef size,
                          std::optional<at::MemoryFormat>) {
+  if (self.sizes() == size) return self;  // a view keeps its strides
   at::TensorImpl* const tensor = self.unsafeGetTensorImpl();
   tensor->set_sizes_contiguous(size);
   const auto bytes =
@@ -99,7 +99,7 @@ at::Tensor view(const at::Tensor& self, c10::SymIntArrayRef size) {
 }
 
 at::Tensor relu(const at::Tensor& self) {
-  const char* fault = std::getenv("ASSAY_PRIVATE_FAULT");
+  const char* fault = std::getenv("PRIVATE_DEVICE_FAULT");
   const at::Tensor right = at::relu(seen_by_cpu(self));
   return (fault != nullptr ? right * 1.5 : right).to(self.device());
 }
