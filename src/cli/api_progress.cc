@@ -121,7 +121,9 @@ void ApiProgress::finished(const FinishedCase& finished, const Totals& totals) {
   const Verdict& verdict = finished.verdict;
   const bool worth_showing =
       info(verdict.outcome).failed || (verdict.flags & (kFlaky | kContaminated)) != 0;
-  if (worth_showing && shown_failures_++ < kShownFailures) {
+  const bool again =
+      verdict.outcome == Outcome::invalid && !invalid_.insert(verdict.message).second;
+  if (worth_showing && !again && shown_failures_++ < kShownFailures) {
     const std::string kinds = describe_mismatch(verdict.mismatch);
     const std::string flags = describe_flags(verdict.flags);
     const std::string outcome =

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 
 #include "base/terminal.h"
@@ -44,6 +45,7 @@ class ApiProgress {
   std::string first_failure_;    // text of the case
   std::int64_t status_ns_ = 0;
   std::uint64_t shown_failures_ = 0;
+  std::set<std::string> invalid_;  // messages of invalid cases: each is shown once
 };
 
 }  // namespace assay

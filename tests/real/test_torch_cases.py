@@ -210,6 +210,11 @@ def test_names_that_are_no_functions_of_tensors_are_refused(api):
         assert hint in said
 
 
+def test_a_missing_name_is_reported_once(api):
+    said, listed = api([f'torch.nosuch(Tensor([{n}], "float32"))' for n in (2, 3, 4)], code=1)
+    assert said.count("has no nosuch") == 1 and len(listed("invalid").splitlines()) == 3
+
+
 def test_a_torch_name_in_a_lane_of_paddle_is_unsupported(api):
     if not (ROOT / ".venv" / "paddle").exists():
         pytest.skip("Paddle is not there: make build")

@@ -286,8 +286,8 @@ class PaddleFramework(Framework):
         extent."""
         if not tensor.is_dense():
             tensor = self._selected_rows(tensor) if tensor.is_selected_rows() else tensor.to_dense()
-        if not tensor.is_contiguous():
-            tensor = tensor.contiguous()
+        if not tensor.is_contiguous():  # contiguous() of a differentiated tensor breaks its backward
+            tensor = tensor.contiguous() if tensor.stop_gradient else self.paddle.assign(tensor.detach())
         if not self._on_gpu and self._device != "cpu":
             tensor = tensor.cpu()
         dtype = self._names[tensor.dtype]

@@ -364,33 +364,6 @@ def _addr(x: Any, vec1: Any, vec2: Any, beta: float = 1, alpha: float = 1) -> An
     return _scaled(beta, x, vec1[:, None] * vec2, alpha)
 
 
-def _bessel(x: Any, order: int, scaled: bool) -> Any:
-    """The modified Bessel function I of order 0 or 1, times exp(-|x|) if `scaled`: Abramowitz and Stegun,
-    9.6.10 up to 20, 9.7.1 beyond. The exponential is taken in two halves: it overflows before the result."""
-    size = x.abs()
-    small, large = x.clamp(-20, 20), size.clamp(min=20)
-    term = near = (small / 2) ** order
-    for k in range(1, 70):
-        term = term * (small / 2) ** 2 / (k * (k + order))
-        near = near + term
-    term = far = torch.ones_like(large)
-    for k in range(1, 30):
-        term = term * ((2 * k - 1) ** 2 - 4 * order**2) / (8 * k * large)
-        far = far + term
-    far = far / torch.sqrt(2 * math.pi * large)
-    if scaled:
-        near = near * torch.exp(-small.abs())
-    else:
-        half = torch.exp(large / 2)
-        far = far * half * half
-    far = torch.where(size.isinf(), 0.0 if scaled else math.inf, far)
-    return torch.where(size <= 20, near, far * torch.sign(x) if order else far)
-
-
-for _name, _order, _scale in (("i0", 0, False), ("i0e", 0, True), ("i1", 1, False), ("i1e", 1, True)):
-    _OWN[_name] = lambda x, order=_order, scaled=_scale: _bessel(x, order, scaled)
-
-
 @own("heaviside")
 def _heaviside(x: Any, values: Any) -> Any:
     return torch.where(x == 0, values, torch.where(x.isnan(), x, (x > 0).to(x.dtype))).detach()

@@ -12,7 +12,7 @@ __all__ = ["formula_of", "names"]
 
 MOST = 32  # elements of a tensor that mpmath computes, some 100 µs each; the others are PyTorch's float64
 DIGITS = 22
-LARGEST = 300.0  # arguments beyond it take mpmath too long
+LARGEST = 800.0  # arguments beyond it take mpmath too long
 try:
     import mpmath
 
@@ -22,19 +22,29 @@ except ModuleNotFoundError:  # the tables load without frameworks
     mp = None
 
 
-OF_INFINITY = frozenset({"zeta", "entr"})  # mpmath's other functions may not return
+OF_INFINITY = frozenset(
+    {"zeta", "entr", "i0", "i1", "i0e", "i1e", "modified_bessel_i0", "modified_bessel_i1"}
+)  # mpmath's other functions may not return
+
+
+def _bessel_i(n: int, x: Any, scaled: bool = False) -> Any:
+    if mp.isinf(x):
+        return mp.mpf(0) if scaled else x**n * mp.inf
+    return mp.besseli(n, x) * mp.exp(-abs(x) * scaled)
 
 
 def _of_one() -> dict[str, Callable[[Any], Any]]:
     """Functions of a number, by the name of PyTorch's function."""
     of = {name: name for name in "erf erfc erfinv digamma expm1 log1p".split()}
-    of |= {"psi": "digamma", "ndtr": "ncdf", "airy_ai": "airyai", "spherical_bessel_j0": "sinc"}
+    of |= {"psi": "digamma", "airy_ai": "airyai", "spherical_bessel_j0": "sinc"}
     found = {name: lambda x, of=theirs: getattr(mp, of)(x) for name, theirs in of.items()}
     for n in (0, 1):
         found |= {
             f"bessel_j{n}": lambda x, n=n: mp.besselj(n, x),
             f"bessel_y{n}": lambda x, n=n: mp.bessely(n, x),
-            f"modified_bessel_i{n}": lambda x, n=n: mp.besseli(n, x),
+            f"modified_bessel_i{n}": lambda x, n=n: _bessel_i(n, x),
+            f"i{n}": lambda x, n=n: _bessel_i(n, x),
+            f"i{n}e": lambda x, n=n: _bessel_i(n, x, scaled=True),
             f"modified_bessel_k{n}": lambda x, n=n: mp.besselk(n, x),
             f"scaled_modified_bessel_k{n}": lambda x, n=n: mp.exp(x) * mp.besselk(n, x),
         }
