@@ -44,6 +44,7 @@ struct CaptureOptions {
   std::string out = "corpus.txt";
   std::string steps;
   std::string ranks;
+  bool observed = false;
   bool judge = false;
   BlameOptions blame;
   std::vector<std::string> program;
@@ -90,6 +91,7 @@ std::vector<std::string> words_of(const BlameOptions& options) {
 Result<int> run_capture(const CaptureOptions& options) {
   std::vector<std::string> words = {"--out=" + options.out, "--steps=" + options.steps,
                                     "--ranks=" + options.ranks};
+  if (options.observed) words.emplace_back("--values=observed");
   if (options.judge) {
     words.emplace_back("--judge");
     for (const std::string& word : words_of(options.blame)) words.push_back("--pass-on=" + word);
@@ -131,6 +133,8 @@ Verb add_capture_verb(CLI::App& parent) {
   app->add_option("--steps", options->steps,
                   "Capture in these steps only: 10,20. A step ends when the first optimizer steps");
   app->add_option("--ranks", options->ranks, "Capture in these ranks only: 0,1");
+  app->add_flag("--summaries", options->observed,
+                "Also write ranges and counts of the tensors' values, and the first NaN");
   app->add_flag("--judge", options->judge, "Then judge the calls and rank them, as assay blame");
   app->option_defaults()->group("With --judge");
   add_blame_options(*app, options->blame);

@@ -6,7 +6,7 @@ import re
 import subprocess
 
 import pytest
-from capture.programs import ASSAY, MODEL, ROOT, capture
+from capture.programs import ASSAY, MODEL, ROOT, TORCH, capture, needed
 
 LANE = """version = 1
 [lanes.broken]
@@ -126,3 +126,27 @@ def test_the_planted_fault_comes_first(fault, models, tmp_path):
     home, _, stem = fault.partition(":")[2].rpartition(".")
     stem = home.rpartition(".")[2].removeprefix("native_") if home.startswith("aten.") else stem
     assert named[:1] == [stem.strip("_")][: bool(fault)], found
+
+
+def test_the_tutorial_prints_what_it_shows(tmp_path):
+    """The lines of docs/tutorials/my-loss-is-nan.md that tell the answer."""
+    page = (ROOT / "docs" / "tutorials" / "my-loss-is-nan.md").read_text()
+    needed()
+    program = re.search(r"cat > train.py <<'END'\n(.*?)\nEND\n", page, re.S)[1]
+    (tmp_path / "train.py").write_text(program)
+    command = [
+        ASSAY,
+        "capture",
+        "--summaries",
+        "--judge",
+        "--out",
+        "corpus.txt",
+        "-n1",
+        "--",
+        TORCH,
+        "train.py",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    shown = re.search(r"```text\n(the first NaN: .*?)```", page, re.S)[1]
+    assert done.stdout.startswith("nan\n" + shown), done.stdout
+    assert done.returncode == 0

@@ -240,3 +240,36 @@ with torch.inference_mode():
     plain = subprocess.check_output([TORCH, "program.py"], cwd=tmp_path, text=True)
     assert done.stdout == plain, done.stderr
     assert any("_transformer_encoder_layer_fwd" in text for text in calls(tmp_path)[1])
+
+
+NAN = """
+import torch
+net = torch.nn.Linear(4, 1)
+torch.nn.init.constant_(net.weight, 0.1)
+torch.nn.init.constant_(net.bias, 0.0)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(1, 8):
+    y = net(torch.ones(2, 4)) - 0.2 * step
+    loss = y.mean() + torch.sqrt(y.detach() * 0 + 5.5 - step).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print(loss.item())
+"""
+
+
+def test_summaries_and_the_first_nan(tmp_path):
+    done = capture(tmp_path, NAN, flags=["--summaries"])
+    assert done.stdout == "nan\n", done.stderr
+    head, cases = calls(tmp_path)
+    root = 'torch.sqrt(Tensor([2, 1], "float32"))'
+    assert head["first_nan"] == {"case": root, "step": 6, "input": False}
+    values = cases[root]["values"]  # of calls 1, 2 and 4
+    assert values["in0"] == {"min": 1.5, "max": 4.5, "nan": 0, "inf": 0, "zero": 0, "count": 6}
+    assert values["out0"]["max"] == pytest.approx(4.5**0.5)
+
+
+def test_summaries_change_no_bit(training, tmp_path):
+    done = capture(tmp_path, MODEL, flags=["--summaries"])
+    assert done.stdout == training[1], done.stderr
+    assert calls(tmp_path)[0]["first_nan"] is None

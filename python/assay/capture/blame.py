@@ -200,6 +200,8 @@ def blame(options: argparse.Namespace) -> int:
             suspects = suspects_of(cases, unstable, again.report["findings"], "not reproducible")
             judged = again if suspects else judged
     kernel = _kernel_of(cases, judged.failed)
+    if head.get("first_nan") and not options.json:
+        print(first_nan(head["first_nan"], cases))
     if options.json:
         print(json.dumps(_as_json(suspects, judged, head, kernel), indent=1))
     elif suspects:
@@ -212,6 +214,16 @@ def blame(options: argparse.Namespace) -> int:
     else:
         print(_nobody(cases, judged, head))
     return 1 if suspects else 0 if judged.verdicts else NOTHING
+
+
+def first_nan(nan: dict[str, Any], cases: dict[str, dict[str, Any]]) -> str:
+    """Which call of the program made the first NaN."""
+    places = cases.get(nan["case"], {}).get("at", [])
+    place = (
+        f" at {' < '.join(places[0][0])}" + (f" ({places[0][1]})" if places[0][1] else "") if places else ""
+    )
+    how = "got it as an input: a backward pass or an uncaptured call made it" if nan["input"] else "made it"
+    return f"the first NaN: step {nan['step']}: {nan['case']}{place} {how}"
 
 
 def _new_folder(file: str) -> str:
@@ -242,6 +254,7 @@ def options_name(head: dict[str, Any]) -> str:
 def _as_json(suspects: list[Suspect], judged: Judged, head: dict[str, Any], kernel: str) -> dict[str, Any]:
     return {
         "version": 1,
+        "first_nan": head.get("first_nan"),
         "kernel": kernel if suspects else "",
         "verdicts": judged.verdicts,
         "outcomes": {key: value for key, value in judged.report["outcomes"].items() if value},

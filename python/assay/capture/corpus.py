@@ -21,7 +21,7 @@ from typing import Any
 VERSION = 1
 HEAD = f"# assay capture {VERSION}"
 NOTE = "#:"  # after a case of a merged file
-CASE, WITHIN, PLACE, COUNTS = "#+", "#<", "#@", "#="  # of a part
+CASE, WITHIN, PLACE, COUNTS, NAN = "#+", "#<", "#@", "#=", "#!"  # of a part
 PART = ".part"
 # Frames of these files are never the place of a call.
 OWN_FILES = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -68,6 +68,9 @@ def read_part(lines: Iterable[str]) -> tuple[dict[str, Any], dict[str, dict[str,
             elif word == WITHIN:
                 number, function = json.loads(rest)
                 notes[number].setdefault("in", []).append(function)
+            elif word == NAN:
+                number, step, is_input = json.loads(rest)
+                head["first_nan"] = {"case": texts[number], "step": step, "input": is_input}
             elif word == PLACE:
                 number, _, frames, module = json.loads(rest)
                 notes[number]["at"].append([frames, module, 1])
@@ -88,9 +91,9 @@ def merged(parts: list[tuple[dict[str, Any], dict[str, dict[str, Any]]]]) -> Ite
     """The lines of one file of several parts. The order of the parts does not matter."""
     parts = sorted(parts, key=lambda part: (part[0].get("rank", 0), -len(part[1]), list(part[1])))
     whole: dict[str, dict[str, Any]] = {}
-    totals, left_out = Counter[str](), Counter[str]()
+    nans = [head["first_nan"] for head, _ in parts if "first_nan" in head]
+    left_out = Counter[str]()
     for head, cases in parts:
-        totals.update(head.get("totals", {}))
         left_out.update(head.get("left_out", {}))
         for text, note in cases.items():
             known = whole.setdefault(text, {"calls": 0, "steps": 0, "ranks": 0, "at": []})
@@ -116,7 +119,7 @@ def merged(parts: list[tuple[dict[str, Any], dict[str, dict[str, Any]]]]) -> Ite
         "ranks": len({part[0].get("rank", 0) for part in parts}),
         "processes": len(parts),
         "steps": max((part[0].get("steps", 0) for part in parts), default=0),
-        "totals": dict(sorted(totals.items())),
+        "first_nan": min(nans, key=lambda each: each["step"], default=None),
         "left_out": dict(sorted(left_out.items())),
     }
     yield f"{HEAD} {json.dumps(head)}"

@@ -37,7 +37,6 @@ class Case:
         "reason",
         "seen_in",
         "steps",
-        "summaries",
     )
 
     def __init__(self, number: int, reason: str = "") -> None:
@@ -49,7 +48,6 @@ class Case:
         self.places: dict[tuple[CodeType, int], list[int]] = {}  # (code, instruction): [number, calls]
         self.functions: set[str] = set()  # of the framework, that make the call
         self.inside: dict[Case, int] = {}  # a composite function: how often one call of it makes this call
-        self.summaries: Any = None
 
 
 class Recorder:
@@ -63,9 +61,9 @@ class Recorder:
         self.on_step: Callable[[int], None] = lambda step: None
         self.after_fork: Callable[[], None] = lambda: None
         self.cases: list[Case] = []
+        self.summaries: Any = None  # assay.capture.summaries, if values are asked for
         self.uncaptured: list[Case] = []
         self.left_out: Counter[str] = Counter()  # calls that are no cases, by reason
-        self.totals: Counter[str] = Counter()  # of calls, by kind
         self._own: dict[CodeType, bool] = {}  # whether code is the program's
         self._module_names: dict[int, tuple[Any, dict[int, str]]] = {}
         self._forget()
@@ -85,7 +83,6 @@ class Recorder:
         self.cases.clear()
         self.uncaptured.clear()
         self.left_out.clear()
-        self.totals.clear()
         self.after_fork()
 
     def chosen(self, step: int) -> bool:
@@ -181,10 +178,17 @@ class Recorder:
 
     def begin_step(self, step: int) -> None:
         """The program begins this step."""
+        if self.summaries is not None:
+            self.summaries.end_step()
         self.step = step
         self.on_step(step)
         if time.monotonic() > self._next_flush:
             self.flush()
+
+    def found_nan(self, case: Case, is_input: bool) -> None:
+        """In this step a result is NaN for the first time, or an input that no captured call has made."""
+        if case.number >= 0:
+            self._write(f"{corpus.NAN} {json.dumps([case.number, self.step, is_input])}\n")
 
     # -- the file --
 
@@ -206,21 +210,24 @@ class Recorder:
         if not self.cases and not self.left_out and not self.uncaptured:
             return
         changed: dict[str, Any] = {}
+        if self.summaries is not None:
+            self.summaries.end_step()
+            self.summaries.fetch()
         for case in self.cases:
             entry: dict[str, Any] = {"calls": case.calls, "steps": case.steps}
             for outer, each in case.inside.items():
                 entry["calls"] += each * outer.calls
                 entry["steps"] = max(entry["steps"], outer.steps)
             entry["at"] = [place[1] for place in case.places.values()]
-            if case.summaries is not None:
-                entry |= case.summaries.known()
+            if self.summaries is not None:
+                entry |= self.summaries.of(case)
             if self._written.get(str(case.number)) != entry:
                 self._written[str(case.number)] = changed[str(case.number)] = entry
         left_out = self.left_out.copy()
         for case in self.uncaptured:
             if case.reason:
                 left_out[case.reason] += case.calls
-        whole = {"steps": self.step - 1, "left_out": dict(left_out), "totals": dict(self.totals)}
+        whole = {"steps": self.step - 1, "left_out": dict(left_out)}
         self._write(f"{corpus.COUNTS} {json.dumps([changed, whole])}\n")
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from assay.capture import compiled, corpus, dispatched
 from assay.capture.recorder import Case, Recorder, rank
+from assay.capture.summaries import Summaries
 from assay.torch_cases.texts import Inexpressible, argument_texts, name_of
 
 # Calls that compute nothing, or that only autograd needs.
@@ -29,6 +30,10 @@ _NO_CALLS = frozenset(
     "_version unravel_index get_default_dtype set_default_dtype is_grad_enabled "
     "_is_any_autocast_enabled is_autocast_enabled _assert_async broadcast_shapes tensor device from_numpy "
     "frombuffer".split()
+)
+# Methods that do not read their tensor, which may be memory that nobody has written.
+_OVERWRITES = frozenset(
+    "copy_ zero_ fill_ uniform_ normal_ random_ exponential_ bernoulli_ log_normal_ geometric_".split()
 )
 # How many cases may differ in numbers of these kinds only, such as the step size of an optimizer.
 MOST_VARIANTS = ((float,), 3), ((float, int), 64)
@@ -50,6 +55,7 @@ class _Mode:
         self.variants: dict[Any, list[Case]] = {}
         self.plain = {torch.Tensor, torch.nn.Parameter, torch.nn.Buffer}
         self.local = threading.local()
+        self.summaries = recorder.summaries
         self.active = True  # in the chosen steps
         self.entered = False  # in the main thread
         recorder.after_fork = self.forget
@@ -98,7 +104,28 @@ class _Mode:
             return self.first(name, func, key, args, kwargs or {}, sys._getframe(1))
         else:
             self.recorder.count(case, sys._getframe(1))
+        if self.summaries is not None and self.watched is None:
+            return self.summarised(name, case, func, args, kwargs or {})
         return func(*args, **kwargs) if kwargs else func(*args)
+
+    def summarised(self, name: str, case: Case, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """The result of a call of a known case, with summaries."""
+        whole = case.calls & (case.calls - 1) == 0
+        taken = self._take_inputs(name, args, kwargs, whole)
+        result = func(*args, **kwargs)
+        self.summaries.keep(case, "in", taken)
+        self._keep_results(name, case, result, whole)
+        return result
+
+    def _take_inputs(self, name: str, args: Any, kwargs: dict[str, Any], whole: bool) -> list[Any]:
+        if self.summaries is None:
+            return []
+        values = (*args[name.rpartition(".")[2] in _OVERWRITES :], *kwargs.values())
+        return self.summaries.take(values, whole)
+
+    def _keep_results(self, name: str, case: Case, result: Any, whole: bool) -> None:
+        if self.summaries is not None and ".empty" not in name and ".new_empty" not in name:
+            self.summaries.keep(case, "out", self.summaries.take(result, whole))
 
     def key(self, value: Any) -> Any:
         """What a case states of an argument, as something with a hash."""
@@ -144,11 +171,15 @@ class _Mode:
                 return self._watched(func, args, kwargs, inside)
             return func(*args, **kwargs)
 
+        taken = self._take_inputs(name, args, kwargs, True)
         result, kernels = dispatched.kernels_of(self.torch, call, func)
         inside = [each for each in inside if each[2]]
         known |= {"device": self._device(args, kwargs), "kernels": kernels}
         case = self._case(key, text, known, name)
         self.recorder.count(case, frame)
+        if self.summaries is not None:
+            self.summaries.keep(case, "in", taken)
+            self._keep_results(name, case, result, True)
         if not text and inside:
             case.reason = ""
         for key, inner, text, known in inside if len(inside) > 1 or case.number < 0 else ():
@@ -253,6 +284,8 @@ def start(torch: Any) -> None:
     options["framework"] = f"torch {torch.__version__}"
     torch.overrides.resolve_name(torch.abs)  # learns the names before the program replaces a function
     recorder = Recorder(options, "torch", torch.__file__)
+    if options["values"] == "observed":
+        recorder.summaries = Summaries(torch, recorder.found_nan)
     mode: Any = type("Calls", (_Mode, torch.overrides.TorchFunctionMode), {})(torch, recorder)
     atexit.register(mode.stop)
     _follow_threads(mode)
