@@ -13,7 +13,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/atomic_file.h"
+#include "base/fd.h"
 #include "base/process.h"
+#include "base/text.h"
 #include "chain/results/node_record.h"
 
 namespace assay::chain::run {
@@ -61,10 +64,13 @@ std::string hash_of(std::string_view text) {
   return fmt::format("{:016x}", hash);
 }
 
+std::string made_files(const plan::Plan& plan) { return plan.folder + "/made-files.txt"; }
+
 }  // namespace
 
-std::string sources_of(const std::string& project, const plan::Plan& plan) {
+Sources sources_of(const std::string& project, const plan::Plan& plan) {
   std::vector<std::string> written{"test_tipc/output/", "test_tipc/assay/"};
+  const std::vector<std::string> made = split_at(read_file(made_files(plan)).value_or(""), '\n');
   for (const plan::Stage& stage : plan.stages) {
     const std::string output = fs::path(stage.output).lexically_normal().string();
     if (!output.empty() && !output.starts_with('.')) written.push_back(output);
@@ -74,7 +80,8 @@ std::string sources_of(const std::string& project, const plan::Plan& plan) {
       return text.starts_with(output) || text + "/" == output;
     });
   };
-  std::set<std::string> files;
+  Sources sources;
+  std::set<std::string>& files = sources.files;
   std::error_code error;
   fs::recursive_directory_iterator it(project.empty() ? "." : project,
                                       fs::directory_options::skip_permission_denied, error);
@@ -86,13 +93,27 @@ std::string sources_of(const std::string& project, const plan::Plan& plan) {
         (hidden || is_written(path) || fs::exists(path / "models.jsonl", error))) {
       it.disable_recursion_pending();
     }
-    if (it->is_regular_file(error) && is_source(path) && !is_written(path))
+    if (it->is_regular_file(error) && is_source(path) && !is_written(path) &&
+        std::ranges::find(made, path.string()) == made.end()) {
       files.insert(path.string());
+    }
     it.increment(error);
   }
   std::string marks;
   for (const std::string& file : files) marks += file + " " + mark_of(file) + "\n";
-  return fmt::format("{} files {}", files.size(), hash_of(marks));
+  sources.state = fmt::format("{} files {}", files.size(), hash_of(marks));
+  return sources;
+}
+
+Status keep_made_files(const std::string& project, const plan::Plan& plan, const Sources& before) {
+  constexpr std::array<std::string_view, 4> kCode{".py", ".sh", ".cc", ".h"};
+  std::string made;
+  for (const std::string& file : sources_of(project, plan).files) {
+    const bool code = std::ranges::find(kCode, fs::path(file).extension().string()) != kCode.end();
+    if (!code && !before.files.contains(file)) made += file + "\n";
+  }
+  if (made.empty()) return {};
+  return write_file(made_files(plan), read_file(made_files(plan)).value_or("") + made);
 }
 
 std::string identity_of(const plan::Stage& stage, const stage::StageCommand& command,

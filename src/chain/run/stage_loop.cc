@@ -5,21 +5,20 @@
 #include <memory>
 #include <utility>
 
-#include "chain/run/identity.h"
-
 namespace assay::chain::run {
 
 using stage::StageState;
 
 StageLoop::StageLoop(const plan::Plan& plan, const RunOptions& options, stage::Guard guard,
                      Ledger ledger)
-    : options_(options),
+    : plan_(plan),
+      options_(options),
       guard_(std::move(guard)),
       ledger_(std::move(ledger)),
       sources_(sources_of(".", plan)) {}
 
 Status StageLoop::begin(Job& job, stage::StageCommand command, bool same_inputs) {
-  job.identity = identity_of(*job.stage, command, sources_);
+  job.identity = identity_of(*job.stage, command, sources_.state);
   if (options_.resume && same_inputs) {
     ASSAY_TRY(const bool kept, ledger_.keep_earlier(job));
     if (kept) return {};
@@ -82,6 +81,7 @@ Status StageLoop::collect(const Settle& settle, const Ended& ended) {
 }
 
 Result<RunResult> StageLoop::finish() {
+  ASSAY_CHECK(keep_made_files(".", plan_, sources_));
   return ledger_.finish(jobs_, interrupted_, stage::Seconds(stage::Clock::now() - start_).count());
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/interrupts.h"
 #include "base/result.h"
+#include "chain/run/identity.h"
 #include "chain/run/job.h"
 #include "chain/run/ledger.h"
 #include "chain/run/runner.h"
@@ -24,7 +25,7 @@ namespace assay::chain::run {
 
 class StageLoop {
  public:
-  // `options` must outlive the loop.
+  // `plan` and `options` must outlive the loop.
   StageLoop(const plan::Plan& plan, const RunOptions& options, stage::Guard guard, Ledger ledger);
 
   std::deque<Job>& jobs() { return jobs_; }
@@ -49,12 +50,13 @@ class StageLoop {
   Result<RunResult> finish();
 
  private:
+  const plan::Plan& plan_;
   const RunOptions& options_;
   stage::Guard guard_;
   Ledger ledger_;
   Interrupts interrupts_;
   stage::Availability availability_;
-  std::string sources_;
+  Sources sources_;
   std::deque<Job> jobs_;
   stage::Clock::time_point start_ = stage::Clock::now();
   bool interrupted_ = false;

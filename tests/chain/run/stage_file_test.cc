@@ -74,6 +74,20 @@ TEST(StageFile, AnotherVersionOfAPackageIsNotKept) {
   EXPECT_THAT(toy.run({"--resume"}).out, Not(HasSubstr("kept from an earlier run")));
 }
 
+// A run that writes settings or results into the project changes no source.
+TEST(StageFile, WhatAStageWritesIsNoSource) {
+  const Toy toy;
+  put(toy.path() / "train.py", "print('loss: 0.5')\nopen('results.json', 'w').write('1')\n");
+  put(toy.path() / "config.yml", "rate: 1\n");
+  put(toy.path() / "toy.toml", "version = 1\n[stages.train]\ncommand = \"python3 train.py\"\n");
+  EXPECT_EQ(toy.run().code, 0);
+  EXPECT_THAT(toy.run({"--resume"}).out, HasSubstr("kept from an earlier run: train"));
+  put(toy.path() / "results.json", "2");
+  EXPECT_THAT(toy.run({"--resume"}).out, HasSubstr("kept from an earlier run: train"));
+  put(toy.path() / "config.yml", "rate: 2\n");
+  EXPECT_THAT(toy.run({"--resume"}).out, Not(HasSubstr("kept from an earlier run")));
+}
+
 // The last line names the command that is missing.
 TEST(StageFile, AMissingCommandIsNamed) {
   const Toy toy;
