@@ -213,12 +213,13 @@ def exponent_of(x, y, this):
     return integers(0, 4) if this.dtype in WHOLE else uniform(-2, 2)
 
 
-LONG_POWERS = {
-    "wide": {
-        "x": lambda this: integers(-9, 10) if this.dtype == "int64" else None,
-        "y": lambda this: integers(0, 19) if this.dtype == "int64" else None,
-    }
-}
+def beyond_32_bits(**reaches):
+    """Rules under `wide`: integers of 64 bits within these reaches, whose products leave 32 bits."""
+
+    def rule(low, high):
+        return lambda this: integers(low, high) if this.dtype == "int64" else None
+
+    return {"wide": {name: rule(*reach) for name, reach in reaches.items()}}
 
 
 @api(
@@ -226,7 +227,7 @@ LONG_POWERS = {
     "paddle.Tensor.__pow__",
     x=base_of,
     y=exponent_of,
-    regimes=LONG_POWERS,
+    regimes=beyond_32_bits(x=(-9, 10), y=(0, 19)),
 )
 def pow(x, y, name=None, *, out=None):
     return torch.pow(*together(x, y))
@@ -389,18 +390,12 @@ same(
 )
 
 
-def beyond_32_bits(this):
-    """Whole numbers whose products leave 32 bits, if the dtype has more."""
-    return integers(-(2**20), 2**20) if this.dtype == "int64" else None
-
-
-_LARGE = {"wide": {"x": beyond_32_bits, "y": beyond_32_bits}}
 same(
     "x, y, name=None",
     *spread("lcm", *PUBLIC, *IN_PLACE),
     x=integers(-100, 100),
     y=integers(-100, 100),
-    regimes=_LARGE,
+    regimes=beyond_32_bits(x=(-(2**20), 2**20), y=(-(2**20), 2**20)),
 )
 
 

@@ -6,7 +6,6 @@ from assay.reference import torch
 from assay.registry import api, same
 from assay.rules import integers, positive, uniform
 from assay.shorthand import FACTORS, IN_PLACE, METHOD_IN_PLACE, PUBLIC, cycled, edges, special, spread
-from assay.spec import FLOATING
 
 # Wide enough for the function's shape.
 AROUND_ZERO = uniform(-3, 3)
@@ -27,19 +26,11 @@ SERIES = {"near_one": 1.0, "near_one_back": 2.0}
 BEYOND = edges("x", without="nan wide")
 
 
-# Where exponentials leave the range of float32 and float64.
-NEAR_88 = (88.5, -88.5, 88.7, -88.7, 709.5, -709.5, 709.75)
-NEAR_89 = (89.0, -89.0, 89.25, -89.25, 710.25, -710.25, 710.45)
-NEAR_91 = (90.0, -91.5, 713.0, -713.0)
-
-
-def to_the_end(*ends):
-    """Rules under `wide`: these numbers, others around zero, and very small and large ones."""
-    others = (0.0, 0.3, -2.0, 15.0, -30.0, 60.0, -(2.0**-30), 2.0**40, 1e-38, -1e38)
-    listed = cycled((*ends, *others))
-    return {"wide": {"x": lambda this: listed(this) if this.dtype in FLOATING else None}}
-
-
+# Where exponentials leave the range of float32 and float64, and others.
+OTHERS = (0.0, 0.3, -2.0, 15.0, -30.0, 60.0, -(2.0**-30), 2.0**40, 1e-38, -1e38)
+NEAR_88 = {"wide": {"x": special(88.5, -88.5, 88.7, -88.7, 709.5, -709.5, 709.75, *OTHERS)}}
+NEAR_89 = {"wide": {"x": special(89.0, -89.0, 89.25, -89.25, 709.5, -709.5, *OTHERS)}}
+NEAR_91 = {"wide": {"x": special(90.0, -91.5, 713.0, -713.0, *OTHERS)}}
 WHOLE = {"whole": True}
 
 
@@ -59,10 +50,10 @@ unary("deg2rad", *PUBLIC, x=uniform(-360, 360))
 unary("sin cos atan asinh", *PUBLIC, *IN_PLACE, x=AROUND_ZERO, traits=DIRECT)
 # 1 - tanh² doubles the error of 5 ulps of Paddle's tanh.
 unary("tanh", *PUBLIC, *IN_PLACE, x=AROUND_ZERO, traits={"near_one_back": 1.0})
-unary("i0", *PUBLIC, *IN_PLACE, x=AROUND_ZERO, traits=SERIES, regimes=to_the_end(*NEAR_91))
-unary("expm1", *PUBLIC, "paddle.{}_", x=AROUND_ZERO, regimes=to_the_end(*NEAR_88))
+unary("i0", *PUBLIC, *IN_PLACE, x=AROUND_ZERO, traits=SERIES, regimes=NEAR_91)
+unary("expm1", *PUBLIC, "paddle.{}_", x=AROUND_ZERO, regimes=NEAR_88)
 unary("erf", *PUBLIC, "paddle.{}_", x=AROUND_ZERO)
-unary("exp", *PUBLIC, *METHOD_IN_PLACE, x=AROUND_ZERO, traits=DIRECT, regimes=to_the_end(*NEAR_88))
+unary("exp", *PUBLIC, *METHOD_IN_PLACE, x=AROUND_ZERO, traits=DIRECT, regimes=NEAR_88)
 unary("sigmoid", *PUBLIC, *METHOD_IN_PLACE, x=AROUND_ZERO, traits=DIRECT)
 unary("tan", *PUBLIC, *IN_PLACE, x=uniform(-1.2, 1.2))
 unary("asin acos atanh", *PUBLIC, *IN_PLACE, x=INSIDE_ONE)
@@ -77,31 +68,23 @@ unary("floor ceil", *PUBLIC, *METHOD_IN_PLACE, x=STEPS, traits=WHOLE)
 same("input, name=None", *spread("trunc", *PUBLIC, *IN_PLACE), input=STEPS, traits=WHOLE)
 
 
-def _halves(x):
-    """exp(|x|) / 2, which does not overflow before sinh does, and exp(-|x|) / 2."""
-    root = torch.exp(x.abs() / 2)
-    return root / 2 * root, torch.exp(-x.abs()) / 2
+def hyperbolic(name):
+    """In float64, because PyTorch's function overflows too early."""
+
+    @api(
+        *spread(name, *PUBLIC, *IN_PLACE),
+        x=AROUND_ZERO,
+        traits=DIRECT,
+        regimes=NEAR_89,
+        signature="x, name=None",
+    )
+    def call(x):
+        function = getattr(torch, name)
+        return function(x.double()).to(x.dtype) if x.is_floating_point() else function(x)
 
 
-HYPERBOLIC = {"x": AROUND_ZERO, "traits": DIRECT, "regimes": to_the_end(*NEAR_89)}
-
-
-@api(*spread("sinh", *PUBLIC, *IN_PLACE), **HYPERBOLIC)
-def sinh(x, name=None):
-    """PyTorch's overflows too early."""
-    if not x.is_floating_point():
-        return torch.sinh(x)
-    wide = x.double()
-    small = wide.clamp(-1, 1)
-    near = (torch.expm1(small) - torch.expm1(-small)) / 2
-    grown, shrunk = _halves(torch.where(wide.abs() < 1, 1.0, wide))
-    return torch.where(wide.abs() < 1, near, torch.sign(wide) * (grown - shrunk)).to(x.dtype)
-
-
-@api(*spread("cosh", *PUBLIC, *IN_PLACE), **HYPERBOLIC)
-def cosh(x, name=None):
-    """PyTorch's overflows too early."""
-    return sum(_halves(x.double())).to(x.dtype) if x.is_floating_point() else torch.cosh(x)
+hyperbolic("sinh")
+hyperbolic("cosh")
 
 
 @api("paddle.Tensor.__neg__")
@@ -144,7 +127,7 @@ same(
     home="torch.special",
     x=AROUND_ZERO,
     traits=SERIES,
-    regimes=to_the_end(*NEAR_91),
+    regimes=NEAR_91,
 )
 
 

@@ -44,17 +44,14 @@ under(
 )
 
 
-def _base(this: Any) -> Any:
-    whole = this.dtype in WHOLE
-    return None if this.dtype in COMPLEX else cycled([0, 0, 2, 1, 3] if whole else [0.0, 0.0, 2.0, 0.5, 1.0])
+def _either(whole: tuple[float, ...], real: tuple[float, ...]) -> AnyRule:
+    """These numbers, for integers or for floats."""
+    return lambda this: None if this.dtype in COMPLEX else cycled(whole if this.dtype in WHOLE else real)
 
 
-def _power(this: Any) -> Any:
-    whole = this.dtype in WHOLE
-    return None if this.dtype in COMPLEX else cycled([0, 2, 1, 3] if whole else [0.0, 2.0, -1.0, 0.5])
-
-
-under("pow pow_ __pow__ float_power float_power_", "exact", x=_base, exponent=_power, other=_power)
+_POWER = _either((0, 2, 1, 3), (0.0, 2.0, -1.0, 0.5))
+_BASE = _either((0, 0, 2, 1, 3), (0.0, 0.0, 2.0, 0.5, 1.0))
+under("pow pow_ __pow__ float_power float_power_", "exact", x=_BASE, exponent=_POWER, other=_POWER)
 
 
 def _plain(beta: float = 1) -> Any:
@@ -76,27 +73,21 @@ for _regime in ("nan", "infinity"):
     )
 
 
-def _zero_lines(this: Any) -> Any:
-    """Halves with a row and a column of zeros."""
-    if this.dtype not in FLOATING or this.ndim < 2 or this.size > LITERAL_LIMIT:
-        return None
-    row = max(1, this.shape[-1])
-    return Literal([0.0 if n < row or n % row == 0 else n * 5 % 8 / 2 - 1.75 for n in range(this.size)])
+def _lines(value: float) -> AnyRule:
+    """Halves with a row and a column of this value."""
+
+    def rule(this: Any) -> Any:
+        if this.dtype not in FLOATING or this.ndim < 2 or this.size > LITERAL_LIMIT:
+            return None
+        row = max(1, this.shape[-1])
+        return Literal([value if n < row or n % row == 0 else n * 5 % 8 / 2 - 1.75 for n in range(this.size)])
+
+    return rule
 
 
-under("normalize norm vector_norm", "exact", x=_zero_lines)
-under("cosine_similarity", "bulk", x1=_zero_lines, x2=_zero_lines)
-
-
-def _nan_row(this: Any) -> Any:
-    """A row of NaN only, and rows with a NaN."""
-    if this.dtype not in FLOATING or this.ndim < 2 or this.size > LITERAL_LIMIT:
-        return None
-    row = this.shape[-1]
-    return Literal([nan if n < row or n % 7 == 3 else n * 5 % 8 / 2 - 1.75 for n in range(this.size)])
-
-
-under("nansum nanmean", "nan", x=_nan_row)
+under("normalize norm vector_norm", "exact", x=_lines(0.0))
+under("cosine_similarity", "bulk", x1=_lines(0.0), x2=_lines(0.0))
+under("nansum nanmean", "nan", x=_lines(nan))
 under("nonzero argwhere", "nan", x=special(0.0, nan, -0.0, 0.0, 1.0, 0.0, 0.0))
 
 # Integers that a float of fewer digits, or 32 bits, cannot tell apart.
@@ -131,6 +122,7 @@ def _ends_of_bins(this: Any, bins: Any = 10, min: float = 0, max: float = 0) -> 
 under("histc", "exact", x=_ends_of_bins)
 
 # The ends of the range.
+under("sinh sinh_ cosh cosh_", "wide", x=special(89.0, -89.25, 710.25, -710.45, 0.0, 0.3, -2.0, 15.0, -1e38))
 under("exp2 exp2_", "wide", x=special(127.5, -126.5, 127.9, 1023.5, 1023.9, 0.0, -3.0, 20.5, -1e30))
 under("erfcx", "wide", x=special(-9.25, 0.5, -9.0, 30.0, 1e10, -26.5, 0.0, -3.0))
 under("square square_", "wide", x=special(1.75e19, -1.25e19, 1.25e154, 3.0, -1e-10, 0.0, 200.0))

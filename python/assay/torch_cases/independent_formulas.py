@@ -47,8 +47,6 @@ F.bilinear P.bilinear input1=x1 input2=x2
 F.pixel_shuffle P.pixel_shuffle input=x
 F.pixel_unshuffle P.pixel_unshuffle input=x
 F.channel_shuffle P.channel_shuffle input=x
-torch.cosh paddle.cosh input=x
-torch.sinh paddle.sinh input=x
 torch.dist paddle.dist input=x other=y
 torch.dot paddle.dot input=x tensor=y
 torch.frac paddle.frac input=x

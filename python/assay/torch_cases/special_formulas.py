@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from assay.apis.loss import reduced
+from assay.precise import by_elements
 from assay.reference import torch
 from assay.torch_cases.independent_formulas import formula_of, names, own
 
@@ -35,7 +36,7 @@ def _bessel_i(n: int, x: Any, scaled: bool = False) -> Any:
 
 def _of_one() -> dict[str, Callable[[Any], Any]]:
     """Functions of a number, by the name of PyTorch's function."""
-    of = {name: name for name in "erf erfc erfinv digamma expm1 log1p".split()}
+    of = {name: name for name in "cosh sinh erf erfc erfinv digamma expm1 log1p".split()}
     of |= {"psi": "digamma", "airy_ai": "airyai", "spherical_bessel_j0": "sinc"}
     found = {name: lambda x, of=theirs: getattr(mp, of)(x) for name, theirs in of.items()}
     for n in (0, 1):
@@ -76,35 +77,30 @@ def _of_two() -> dict[str, Callable[[Any, Any], Any]]:
     }
 
 
-def _number(name: str, function: Callable[..., Any], arguments: tuple[float, ...]) -> float | None:
-    """The function's number as mpmath has it; None if it has none."""
-    largest = math.inf if name in OF_INFINITY else 0.0
-    for each in map(abs, arguments):
-        if not (each == 0 or 1e-30 < each <= LARGEST or each == largest):
-            return None
-    try:
-        found = function(*map(mp.mpf, arguments))
-        return None if mp.im(found) or mp.isnan(found) else float(found)
-    except (ArithmeticError, ValueError, TypeError, mp.NoConvergence):
-        return None
+def _limited(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which raises ValueError where mpmath has no number, or needs too long for it."""
+
+    def one(*arguments: Any) -> Any:
+        for size in map(abs, arguments):
+            if not (size == 0 or 1e-30 < size <= LARGEST or mp.isinf(size) and name in OF_INFINITY):
+                raise ValueError(name)
+        return function(*arguments)
+
+    return one
 
 
 def _by_numbers(name: str, function: Callable[..., Any], *given: Any) -> Any:
     """The function of the first elements by mpmath. The others, and gradients, are PyTorch's own."""
     if mp is None:
         return None
-    known = getattr(torch.special, name)(*given)
-    parts = [torch.as_tensor(each, dtype=known.dtype).expand(known.shape) for each in given]
-    right = known.detach().flatten().clone()
-    for place, row in enumerate(
-        zip(*(part.detach().flatten()[:MOST].tolist() for part in parts), strict=True)
-    ):
-        if (number := _number(name, function, row)) is not None:
-            right[place] = number
-    right = right.reshape(known.shape)
+    known = (getattr(torch.special, name, None) or getattr(torch, name))(*given)
+    parts = [torch.as_tensor(each, dtype=known.dtype).expand(known.shape).flatten()[:MOST] for each in given]
     kept = known.detach()
-    same = (right == kept) | right.isnan()
-    change = torch.where(same, 0, right - kept)
+    head = by_elements(torch, mp)(
+        _limited(name, function), kept.flatten()[:MOST], *(p.detach() for p in parts)
+    )
+    right = torch.cat([head, kept.flatten()[MOST:]]).reshape(known.shape)
+    change = torch.where((right == kept) | right.isnan(), 0, right - kept)
     return torch.where(change.isfinite(), known + change, right)
 
 
@@ -112,16 +108,6 @@ for _name, _one in _of_one().items():
     own(_name)(lambda x, name=_name, one=_one: _by_numbers(name, one, x))
 for _name, _two in _of_two().items():
     own(_name)(lambda x, y, name=_name, two=_two: _by_numbers(name, two, x, y))
-
-
-@own("logsumexp")
-def _logsumexp(x: Any, dim: Any, keepdim: bool = False) -> Any:
-    if not x.numel() or not x.is_floating_point():
-        return None
-    most = x.detach().amax(dim, keepdim=True)
-    most = torch.where(most.isinf(), 0, most)
-    found = torch.log(torch.exp(x - most).sum(dim, keepdim=True)) + most
-    return found if keepdim else found.reshape(x.sum(dim).shape)
 
 
 @own("kl_div")
