@@ -85,11 +85,6 @@ std::string added(std::string_view note, std::string_view other) {
   return fmt::format("{} {}", kCaptureNote, dumped(mine));
 }
 
-Status write_case(const TextSink& out, std::string_view text, std::string_view note) {
-  ASSAY_CHECK(out(fmt::format("{}\n", text)));
-  return note.empty() ? Status() : out(fmt::format("{}\n", note));
-}
-
 Result<std::unordered_map<CaseId, std::string>> texts_of(const std::string& pattern,
                                                          std::vector<CaseId>& order) {
   std::unordered_map<CaseId, std::string> texts;
@@ -100,6 +95,11 @@ Result<std::unordered_map<CaseId, std::string>> texts_of(const std::string& patt
 }
 
 }  // namespace
+
+Status write_case(const TextSink& out, std::string_view text, std::string_view note) {
+  ASSAY_CHECK(out(fmt::format("{}\n", text)));
+  return note.empty() ? Status() : out(fmt::format("{}\n", note));
+}
 
 Result<CorpusReading> each_case(const std::vector<std::string>& patterns,
                                 const std::function<void(const CorpusCase&)>& take) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -58,6 +59,9 @@ struct CorpusDifference {
 Result<CorpusDifference> diff_corpora(const std::string& before, const std::string& after,
                                       const TextSink& out);
 
+// Writes a case, and its note if it has one.
+Status write_case(const TextSink& out, std::string_view text, std::string_view note);
+
 // Which cases a corpus keeps. An empty part keeps all.
 struct CorpusFilter {
   std::optional<NameFilter> names;
@@ -73,6 +77,23 @@ struct CorpusFilter {
 // Writes the cases that the filter keeps, with their notes.
 Result<CorpusReading> filter_corpora(const std::vector<std::string>& patterns,
                                      const CorpusFilter& filter, const TextSink& out);
+
+// The planted faults that each case shows (`assay mutate`), numbered from 0.
+using Kills = std::unordered_map<CaseId, std::vector<std::uint32_t>>;
+
+struct SlimCorpus {
+  CorpusReading reading;
+  std::size_t distinct = 0;
+  std::size_t kept = 0;
+  std::size_t faults = 0;  // that some case shows
+  std::size_t shown = 0;   // that a kept case shows
+};
+
+// Writes a share of the distinct cases, in their order. Cases that show the most faults that no
+// kept case shows come first. Then each class of cases that has none gets its smallest case, from
+// coarse classes (an API) to fine ones (the case without its sizes), and the largest ones follow.
+Result<SlimCorpus> slim_corpora(const std::vector<std::string>& patterns, double share,
+                                const Kills& kills, const TextSink& out);
 
 // Describes the cases as a page in Markdown: APIs, arguments, dtypes, sizes. `most` is the length
 // of each table.

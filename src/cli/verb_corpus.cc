@@ -57,6 +57,39 @@ Result<int> write_cases(const std::string& module, const std::vector<std::string
   return fail(fmt::format("{} wrote no cases: {}", config.python, status.describe()));
 }
 
+struct DeriveOptions {
+  std::vector<std::string> files;
+  std::vector<std::string> flags;  // with their values
+};
+
+// The flags of assay.torch_cases.derive, which checks them.
+void add_derive_flags(CLI::App& app, DeriveOptions& wanted) {
+  app.add_option("FILE", wanted.files, "A corpus, or two captures for --size")->required();
+  const auto pass_on = [&](const char* flag, const char* help) {
+    app.add_option_function<std::string>(
+        flag, [&, flag](const std::string& value) { wanted.flags.push_back(flag + ("=" + value)); },
+        help);
+  };
+  const auto pass_flag = [&](const char* flag, const char* help) {
+    app.add_flag_callback(
+        flag, [&, flag] { wanted.flags.emplace_back(flag); }, help);
+  };
+  pass_on("--sizes", "The sizes of the two captures, such as 128,256");
+  pass_on("--size", "The size that is wanted");
+  pass_flag("--zero-size", "An axis of each case becomes empty");
+  pass_on("--big", "An axis of each case becomes larger by this factor");
+  pass_on("--dtype", "Floating-point tensors get this dtype");
+  pass_flag("--layout", "The last two axes change places in memory");
+  pass_flag("--broadcast", "An axis of a tensor behind the first becomes 1");
+}
+
+std::vector<std::string> words_of(const DeriveOptions& wanted) {
+  std::vector<std::string> words = wanted.flags;
+  words.emplace_back("--");
+  words.insert(words.end(), wanted.files.begin(), wanted.files.end());
+  return words;
+}
+
 void add_interpreter(CLI::App& app, OpInfoOptions& chosen) {
   app.add_option("--torch_python", chosen.torch_python,
                  "Python with PyTorch (OpInfo: and expecttest)");
@@ -100,12 +133,19 @@ Verb add_corpus_verb(CLI::App& parent) {
       ->required();
   import->add_option("--out", chosen->out, "Write the cases to this file");
   add_interpreter(*import, *chosen);
+  CLI::App* derive = app->add_subcommand(
+      "derive", "Cases of sizes, dtypes and layouts that nobody ran, from captures or a corpus");
+  auto wanted = std::make_shared<DeriveOptions>();
+  add_derive_flags(*derive, *wanted);
+  derive->add_option("--out", chosen->out, "Write the cases to this file");
+  add_interpreter(*derive, *chosen);
   const std::vector<Verb> tools = add_corpus_tools(*app);
-  return {app, [files, opinfo, import, chosen, trace, tools]() -> Result<int> {
+  return {app, [files, opinfo, import, derive, chosen, trace, wanted, tools]() -> Result<int> {
             for (const Verb& tool : tools) {
               if (tool.app->parsed()) return tool.run();
             }
             if (opinfo->parsed()) return write_opinfo(*chosen);
+            if (derive->parsed()) return write_cases("derive", words_of(*wanted), *chosen);
             if (import->parsed()) return write_cases("traces", {"--", *trace}, *chosen);
             ASSAY_TRY(const CorpusCheck found,
                       check_corpus(*files, [](std::string_view text) { show_text(stdout, text); }));

@@ -5,16 +5,21 @@
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <fstream>
+#include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "base/atomic_file.h"
+#include "base/json.h"
 #include "base/nearest.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "case/corpus_tools.h"
+#include "case/parser.h"
 #include "cli/exit_code.h"
 #include "store/open_store.h"
 
@@ -31,6 +36,8 @@ struct ToolOptions {
   std::string run;
   CorpusFilter filter;
   std::size_t most = 20;
+  double share = 0.1;
+  std::string mutants;
 };
 
 // Collects text and writes it to a file, or to standard output.
@@ -156,6 +163,46 @@ Result<int> stats(const ToolOptions& options) {
   return kAllGood;
 }
 
+// Reads mutants.jsonl of `assay mutate`. A fault is known by its API, its name and the changed
+// dtype.
+Result<Kills> read_kills(const std::string& path) {
+  Kills kills;
+  if (path.empty()) return kills;
+  std::ifstream file(path);
+  if (!file) return usage_error("cannot read " + path);
+  std::map<std::string, std::uint32_t> faults;
+  Case parsed;
+  for (std::string line; std::getline(file, line);) {
+    const nlohmann::json mutant = parse_json(line);
+    if (!mutant.is_object()) return usage_error(path + " is no file of `assay mutate`");
+    const std::string text = text_of(mutant, "case");
+    if (text_of(mutant, "fate") != "killed" || !parse_case(text, parsed)) continue;
+    const std::string fault = fmt::format("{} {}", parsed.api(), text_of(mutant, "fault"));
+    const auto number = static_cast<std::uint32_t>(faults.size());
+    kills[case_id(canonical_text(parsed))].push_back(faults.emplace(fault, number).first->second);
+  }
+  return kills;
+}
+
+Result<int> slim(const ToolOptions& options) {
+  if (!(options.share > 0 && options.share <= 1)) {
+    return usage_error("--share takes a number above 0, up to 1");
+  }
+  ASSAY_TRY(const Kills kills, read_kills(options.mutants));
+  ASSAY_TRY(Output output, Output::open(options.out));
+  ASSAY_TRY(const SlimCorpus found,
+            slim_corpora(options.files, options.share, kills,
+                         [&](std::string_view text) { return output.write(text); }));
+  ASSAY_CHECK(output.close());
+  show(stderr, "{} of {} kept\n", found.kept, count_of(found.distinct, "case"));
+  if (found.faults > 0) {
+    show(stderr, "they show {} of {} planted faults that all cases show ({:.1f}%)\n", found.shown,
+         found.faults,
+         100.0 * static_cast<double>(found.shown) / static_cast<double>(found.faults));
+  }
+  return told(found.reading);
+}
+
 CLI::App* add_tool(CLI::App& corpus, const std::string& name, const std::string& summary,
                    ToolOptions& options) {
   CLI::App* app = corpus.add_subcommand(name, summary);
@@ -193,6 +240,12 @@ std::vector<Verb> add_corpus_tools(CLI::App& corpus) {
   add("diff", "The cases that only one of two corpora has; exit code 1 if there are any", diff);
   const auto [filter_app, filter_options] = add("filter", "The cases that pass a filter", filter);
   add_filter_flags(*filter_app, *filter_options);
+  const auto [slim_app, slim_options] =
+      add("slim", "A share of the cases that finds almost what all of them find", slim);
+  slim_app->add_option("--share", slim_options->share, "The share of the cases that is kept")
+      ->capture_default_str();
+  slim_app->add_option("--mutants", slim_options->mutants,
+                       "mutants.jsonl of `assay mutate`: keep the cases that show its faults");
   const auto [stats_app, stats_options] =
       add("stats", "A page in Markdown: APIs, arguments, dtypes, sizes", stats);
   stats_app->add_option("--most", stats_options->most, "Rows of each table")->capture_default_str();

@@ -117,3 +117,32 @@ def test_stats_is_a_page(corpus):
     assert code == 0 and page.startswith("# 4 cases of 4 APIs\n")
     assert "| `paddle.add` | 1 | 8 | 8 |" in page
     assert "| `dim` | 2 |" in page and "| `float32` | 2 |" in page and "| 1e3 to 1e4 | 1 |" in page
+
+
+def many(api, count):
+    return "".join(f'{api}(Tensor([{number}, 4], "float32"))\n' for number in range(2, count + 2))
+
+
+def test_slim_keeps_each_api_and_its_smallest_and_largest(corpus):
+    text = many("paddle.abs", 30) + many("paddle.exp", 9) + 'paddle.sum(Tensor([9, 9], "float32"), axis=0)\n'
+    out, said, code = corpus("slim", text, flags=["--share=0.2"])
+    kept = out.splitlines()
+    assert len(kept) == 8 and "8 of 40 cases kept" in said and code == 0
+    assert 'paddle.abs(Tensor([2, 4], "float32"))' in kept and 'paddle.exp(Tensor([2, 4], "float32"))' in kept
+    assert 'paddle.sum(Tensor([9, 9], "float32"), axis=0)' in kept
+    assert 'paddle.abs(Tensor([31, 4], "float32"))' in kept
+    assert corpus("slim", text, flags=["--share=1.5"])[2] == 2
+
+
+def test_slim_keeps_the_cases_that_show_planted_faults(corpus, tmp_path):
+    cases = many("paddle.abs", 20).splitlines()
+    shown = {3: ["a", "b"], 4: ["b"], 11: ["c", "a"], 12: ["d"]}
+    lines = [{"version": 1}]
+    for number, faults in shown.items():
+        lines += [{"case": cases[number], "fault": fault, "fate": "killed"} for fault in faults]
+    lines.append({"case": cases[5], "fault": "e", "fate": "survived"})
+    (tmp_path / "mutants.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    out, said, _ = corpus("slim", "\n".join(cases), flags=["--share=0.15", "--mutants=mutants.jsonl"])
+    assert set(out.splitlines()) == {cases[3], cases[11], cases[12]}
+    assert "they show 4 of 4 planted faults" in said
+    assert corpus("slim", "\n".join(cases), flags=["--mutants=none.jsonl"])[2] == 2

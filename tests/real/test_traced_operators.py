@@ -92,7 +92,7 @@ def test_a_graph_becomes_the_cases_of_its_calls(tmp_path):
     done = subprocess.run([ASSAY, "corpus", "import", tmp_path], capture_output=True, text=True, check=False)
     assert done.returncode == 0 and done.stdout.split("\n")[:-1] == CALLS.strip().split("\n"), done
     assert "11 calls read, 9 cases; not read: 2 calls" in done.stderr
-    assert "torch.load" in done.stderr and "it uses lost of an unknown shape" in done.stderr
+    assert "torch.load" in done.stderr and "it uses a value of an unknown shape" in done.stderr
 
 
 def imported(folder, trace):
@@ -129,3 +129,29 @@ def test_faults_below_autograd_are_found(tmp_path):
     found = outcomes(tmp_path, TRACE, "faulty")
     wrong = {name for name, outcome in found.items() if outcome != "pass"}
     assert wrong == {"embedding_dense_backward.default", "_fused_sgd_.default"}
+
+
+CASES = """\
+torch.add(Tensor([4, 3], "float32"), Tensor([4, 3], "float32"))
+torch.Tensor.view(Tensor([4, 6], "float32"), 2, 12)
+torch.nn.functional.conv2d(Tensor([2, 3, 8, 8], "float32"), Tensor([4, 3, 3, 3], "float32"))
+torch.ops.aten.mm.default(Tensor([4, 3], "float32"), Tensor([3, 5], "float32"))
+torch.nn.functional.embedding(Tensor([4, 3], "int64"), Tensor([10, 4], "float32"))
+"""
+WANTED = {  # how many cases have the variant
+    "--zero-size": 4, "--big=3": 4, "--dtype=bfloat16": 5, "--layout": 4, "--broadcast": 1,
+}  # fmt: skip
+
+
+def test_variants_of_a_corpus_are_calls_that_pytorch_takes(tmp_path):
+    (tmp_path / "cases.txt").write_text(CASES)
+    made = ""
+    for flag, count in WANTED.items():
+        command = [ASSAY, "corpus", "derive", tmp_path / "cases.txt", flag]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0 and done.stderr.startswith(f"{count} cases"), (flag, done)
+        made += done.stdout
+    (tmp_path / "made.txt").write_text(made)
+    flags = ("--test-lane=torch:cpu", "--reference-lane=torch:cpu", "--values=usual")
+    found = run(tmp_path, tmp_path / "made.txt", *flags)
+    assert set(found.values()) == {"pass"} and len(found) == sum(WANTED.values()), found

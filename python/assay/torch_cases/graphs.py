@@ -163,8 +163,8 @@ class _Graph:
                 return value
             case ast.Name(id=name) if name in self.variables or name in _CONSTANTS:
                 return self.variables[name] if name in self.variables else _CONSTANTS[name]
-            case ast.Name(id=name):
-                raise Inexpressible(f"it uses {name if len(name) < 40 else 'a value'} of an unknown shape")
+            case ast.Name():
+                raise Inexpressible("it uses a value of an unknown shape")
             case ast.Tuple(elts=parts):
                 return tuple(map(self.value, parts))
             case ast.List(elts=parts):

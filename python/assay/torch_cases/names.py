@@ -5,6 +5,7 @@ tensors, modules, and registered operators. Nothing else can be reached, and no 
 """
 
 import inspect
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -44,6 +45,10 @@ _FORBIDDEN = frozenset(
     "__dlpack_device__ requires_grad_ retain_grad rename rename_ names refine_names align_to align_as "
     "is_shared is_pinned pin_memory __reduce_ex__ __setstate__ __deepcopy__ record_stream from_file "
     "sparse_resize_ sparse_resize_and_clear_ resize_as_sparse_ compile load_tensor".split()
+)
+
+_BINARY = re.compile(
+    "__[ir]?(add|sub|mul|truediv|floordiv|mod|pow|matmul|and|or|xor|lshift|rshift)__|__(eq|ne|lt|le|gt|ge)__"
 )
 
 
@@ -154,4 +159,6 @@ def _of_schema(torch: Any, api: str) -> tuple[str, ...]:
         if any(str(each.type) == "Tensor" for each in schema.arguments) and len(arguments) > len(names):
             names = tuple(arguments)
     own = "self" if home == "torch.Tensor" else "input"
+    if not names and _BINARY.fullmatch(stem):  # a slot of Python's
+        return ("self", "other")
     return tuple(own if name == "self" else name for name in names)

@@ -338,6 +338,15 @@ def _places(x: Any) -> Any:
 
 
 known("__getitem__ __setitem__", parameters=("self", "index", "value"), index=_places)
+
+
+def _repeated(x: Any, index: Any) -> float:
+    """The floor in ulps of the largest element: gradients of equal indices are added one after the other."""
+    times = index.size / max(1, _extent(x)) if hasattr(index, "size") else 1.0
+    return max(1.0, times**0.5 / 2)
+
+
+known("__getitem__", traits={"scale_back": _repeated})
 known(
     "embedding_bag embedding",
     family="embedding",
