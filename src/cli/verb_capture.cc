@@ -30,11 +30,12 @@ Exit code: 0 no operator is to blame, 1 some are, 2 usage, 4 no call has a verdi
 
 struct BlameOptions {
   std::string corpus;
-  std::string test_lane = "torch";
+  std::string test_lane;
   std::string reference_lane;
   std::string values = "usual,exact,layout,constant";
   std::string log_dir;
   std::string torch_python;
+  std::string paddle_python;
   std::string settings_file;
   int workers = -1;
   bool json = false;
@@ -83,6 +84,7 @@ std::vector<std::string> words_of(const BlameOptions& options) {
     if (!value.empty()) words.push_back(fmt::format("--pass-on={}={}", flag, value));
   };
   pass_on("--torch_python", options.torch_python);
+  pass_on("--paddle_python", options.paddle_python);
   pass_on("--settings", options.settings_file);
   if (options.workers >= 0) pass_on("--num_workers_per_gpu", std::to_string(options.workers));
   return words;
@@ -108,9 +110,10 @@ Result<int> run_blame(const BlameOptions& options) {
 }
 
 void add_blame_options(CLI::App& app, BlameOptions& options) {
-  app.add_option("--test-lane", options.test_lane,
-                 "The lane in question: a [lanes.NAME] of assay.toml, or FRAMEWORK[:DEVICE]")
-      ->capture_default_str();
+  app.add_option(
+      "--test-lane", options.test_lane,
+      "The lane in question: a [lanes.NAME] of assay.toml, or FRAMEWORK[:DEVICE] (default: "
+      "the framework of the program)");
   app.add_option("--reference-lane", options.reference_lane,
                  "The lane whose float64 is trusted (default: torch)");
   app.add_option("--values", options.values, "Value regimes, as in assay api")
@@ -120,6 +123,8 @@ void add_blame_options(CLI::App& app, BlameOptions& options) {
   app.add_flag("--json", options.json, "Print the ranking as JSON");
   app.add_option("--torch_python", options.torch_python,
                  "Python interpreter that has PyTorch (default: that of the program)");
+  app.add_option("--paddle_python", options.paddle_python,
+                 "Python interpreter that has Paddle (default: that of the program)");
   app.add_option("--settings", options.settings_file, "Settings file; otherwise assay.toml");
 }
 

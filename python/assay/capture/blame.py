@@ -36,7 +36,7 @@ class Judged:
     def __init__(self, assay: str, folder: str) -> None:
         self.folder = folder
         report = subprocess.run(
-            [assay, "report", folder, "--json", "--every-failure"],
+            [assay, "report", folder, "--json", "--every-failure", "--against=known", "--fail-on=none"],
             capture_output=True,
             text=True,
             check=False,
@@ -144,13 +144,15 @@ def _kernel_of(cases: dict[str, dict[str, Any]], failed: dict[str, str]) -> str:
 def run_api(options: argparse.Namespace, folder: str, head: dict[str, Any], *flags: str) -> Judged | None:
     """Judges the corpus in a new folder; None after an error, which `assay api` has printed."""
     command = [options.assay, "api", options.corpus, f"--log_dir={folder}", "--quiet=True"]
-    command += [f"--test-lane={options.test_lane}", "--fail-on=none", *flags]
+    framework = head.get("framework", "torch").partition(" ")[0]
+    command += [f"--test-lane={options.test_lane or framework}", "--fail-on=none", *flags]
     command += options.pass_on
     if options.reference_lane:
         command.append(f"--reference-lane={options.reference_lane}")
     python = head.get("python", "")
-    if os.path.exists(python) and not any(each.startswith("--torch_python") for each in options.pass_on):
-        command.append(f"--torch_python={python}")
+    given = any(each.startswith(f"--{framework}_python") for each in options.pass_on)
+    if os.path.exists(python) and not given:
+        command.append(f"--{framework}_python={python}")
     done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
     return Judged(options.assay, folder) if done.returncode in (0, 1, NOTHING) else None
 
@@ -193,12 +195,14 @@ def blame(options: argparse.Namespace) -> int:
         return USAGE
     kind = "wrong beyond the error bar"
     suspects = suspects_of(cases, judged.failed, judged.report["findings"], kind)
-    if not suspects and not options.quick:
+    if not suspects:
         again = run_api(options, f"{folder}.repeated", head, "--accuracy_stable=True", "--values=usual")
         if again is not None:
             unstable = {text: outcome for text, outcome in again.failed.items() if outcome == "unstable"}
             suspects = suspects_of(cases, unstable, again.report["findings"], "not reproducible")
             judged = again if suspects else judged
+    old = [each for each in suspects if each.finding.get("state") == "known"]
+    suspects = [each for each in suspects if each not in old]
     kernel = _kernel_of(cases, judged.failed)
     if head.get("first_nan") and not options.json:
         print(first_nan(head["first_nan"], cases))
@@ -213,6 +217,9 @@ def blame(options: argparse.Namespace) -> int:
             print(f"{len(suspects) - MOST_SHOWN} more: assay report {judged.folder}")
     else:
         print(_nobody(cases, judged, head))
+    if old and not options.json:
+        names = ", ".join(each.api for each in old)
+        print(f"known faults of this build that every user has: {names}: assay report {judged.folder}")
     return 1 if suspects else 0 if judged.verdicts else NOTHING
 
 
@@ -287,11 +294,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="assay blame")
     parser.add_argument("--assay", required=True)
     parser.add_argument("--corpus", required=True)
-    parser.add_argument("--test-lane", default="torch")
+    parser.add_argument("--test-lane", default="")
     parser.add_argument("--reference-lane", default="")
     parser.add_argument("--values", default=VALUES)
     parser.add_argument("--log_dir", default="")
-    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--pass-on", action="append", default=[])
     return blame(parser.parse_args(arguments))

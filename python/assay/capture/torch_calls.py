@@ -15,6 +15,7 @@ from typing import Any
 from assay.capture import compiled, corpus, dispatched
 from assay.capture.recorder import Case, Recorder, rank
 from assay.capture.summaries import Summaries
+from assay.capture.variants import Known, TensorKey
 from assay.torch_cases.texts import Inexpressible, argument_texts, name_of
 
 # Calls that compute nothing, or that only autograd needs.
@@ -35,8 +36,6 @@ _NO_CALLS = frozenset(
 _OVERWRITES = frozenset(
     "copy_ zero_ fill_ uniform_ normal_ random_ exponential_ bernoulli_ log_normal_ geometric_".split()
 )
-# How many cases may differ in numbers of these kinds only, such as the step size of an optimizer.
-MOST_VARIANTS = ((float,), 3), ((float, int), 64)
 # Arguments that make a result random: their draws are no part of what is judged.
 _DROPPING = {"dropout_p": 0.0, "dropout": 0.0}
 _POSITIONS = {"torch.nn.functional.scaled_dot_product_attention": 4, "torch.lstm": 5, "torch.gru": 5}
@@ -51,21 +50,15 @@ class _Mode:
         self.torch = torch
         self.recorder = recorder
         self.names: dict[Any, str | None] = {}  # of functions; None: no call
-        self.known: dict[Any, Case] = {}
-        self.variants: dict[Any, list[Case]] = {}
+        self.known = Known(recorder)
         self.plain = {torch.Tensor, torch.nn.Parameter, torch.nn.Buffer}
         self.local = threading.local()
         self.summaries = recorder.summaries
         self.active = True  # in the chosen steps
         self.entered = False  # in the main thread
-        recorder.after_fork = self.forget
+        recorder.after_fork = self.known.clear
         recorder.on_step = self.choose
         self.choose(recorder.step)
-
-    def forget(self) -> None:
-        """After a fork."""
-        self.known.clear()
-        self.variants.clear()
 
     def choose(self, step: int) -> None:
         """Captures in this step, or does not. Outside of the chosen steps the mode is off, if no mode of the
@@ -94,7 +87,7 @@ class _Mode:
             key = (func, *[self.key(value) for value in args])
             if kwargs:
                 key = (key, *[(each, self.key(value)) for each, value in kwargs.items()])
-            case = self.known.get(key)
+            case = self.known.cases.get(key)
         except Exception as error:  # a tensor that does not tell its strides, an argument without a hash
             self.recorder.left_out[f"{name.lstrip('?')}: {_reason(error)}"] += 1
             return func(*args, **(kwargs or {}))
@@ -131,7 +124,7 @@ class _Mode:
         """What a case states of an argument, as something with a hash."""
         kind = type(value)
         if kind in self.plain:
-            return value.shape, value.dtype, value.stride()
+            return TensorKey((value.shape, value.dtype, value.stride()))
         if kind is int or kind is str or value is None:
             return value
         if kind is float:
@@ -175,7 +168,7 @@ class _Mode:
         result, kernels = dispatched.kernels_of(self.torch, call, func)
         inside = [each for each in inside if each[2]]
         known |= {"device": self._device(args, kwargs), "kernels": kernels}
-        case = self._case(key, text, known, name)
+        case = self.known.new(key, text, known, name.lstrip("?"))
         self.recorder.count(case, frame)
         if self.summaries is not None:
             self.summaries.keep(case, "in", taken)
@@ -183,25 +176,11 @@ class _Mode:
         if not text and inside:
             case.reason = ""
         for key, inner, text, known in inside if len(inside) > 1 or case.number < 0 else ():
-            each = self.known.get(key) or self._case(key, text, known, inner)
+            each = self.known.cases.get(key) or self.known.new(key, text, known, inner.lstrip("?"))
             each.inside[case] = each.inside.get(case, 0) + 1
             self.recorder.within(each, name.lstrip("?"))
             self.recorder.place(each, frame)
         return result
-
-    def _case(self, key: Any, text: str, known: dict[str, Any], name: str) -> Case:
-        """The case of a new key. Of many that differ in numbers only, the last one stands for the rest."""
-        kinds = [
-            (self.variants.setdefault((each, _without(key, each)), []), most) for each, most in MOST_VARIANTS
-        ]
-        for variants, most in kinds:
-            if len(variants) >= most:
-                return variants[-1]  # the key is not kept: the next one may have new numbers again
-        case = self.recorder.new(text, known, name.lstrip("?"))
-        self.known[key] = case
-        for variants, _ in kinds:
-            variants.append(case)
-        return case
 
     def _watched(self, func: Any, args: Any, kwargs: Any, inside: list[Any]) -> Any:
         """The result, with the calls that PyTorch's function makes inside. The function itself must not see
@@ -261,15 +240,6 @@ class _Mode:
                 if isinstance(part, self.torch.Tensor):
                     return str(part.device)
         return str(kwargs.get("device") or "cpu")
-
-
-def _without(key: Any, kinds: tuple[type, ...]) -> Any:
-    """A key in which all numbers of these kinds are equal. Tensors keep theirs."""
-    if isinstance(key, tuple):
-        if len(key) == 3 and type(key[0]).__name__ == "Size":
-            return key
-        return key[:1] if key[:1] == (float,) else tuple(_without(part, kinds) for part in key)
-    return type(key) if type(key) in kinds else key
 
 
 def _reason(error: BaseException) -> str:

@@ -53,21 +53,30 @@ def value_text(
     torch: Any, value: Any, seen: dict[int, int], check: Callable[[Any], None] | None = None
 ) -> str:
     """One argument. Raises Inexpressible."""
-    if isinstance(value, torch.Tensor):
-        return _tensor(torch, value, seen, check)
-    if isinstance(value, torch.Size):
-        return f"list[{', '.join(map(str, value))}]"
+
+    def of_torch(value: Any) -> str | None:
+        if isinstance(value, torch.Tensor):
+            return _tensor(torch, value, seen, check)
+        if isinstance(value, torch.Size):
+            return f"list[{', '.join(map(str, value))}]"
+        if isinstance(value, torch.dtype):
+            return f"Dtype({str(value).removeprefix('torch.')})"
+        if isinstance(value, torch.memory_format):
+            return json.dumps(str(value).removeprefix("torch."))
+        return f"Place({value.type})" if isinstance(value, torch.device) else None
+
+    return text_of(value, of_torch)
+
+
+def text_of(value: Any, special: Callable[[Any], str | None]) -> str:
+    """An argument of any framework. `special` gives the text of the framework's own objects, or None."""
+    if (text := special(value)) is not None:
+        return text
     if isinstance(value, list | tuple):
-        inner = ", ".join(value_text(torch, part, seen, check) for part in value)
+        inner = ", ".join(text_of(part, special) for part in value)
         return f"list[{inner}]" if isinstance(value, list) else f"tuple({inner},)" if value else "tuple()"
-    if isinstance(value, torch.dtype):
-        return f"Dtype({str(value).removeprefix('torch.')})"
-    if isinstance(value, torch.memory_format):
-        return json.dumps(str(value).removeprefix("torch."))
-    if isinstance(value, torch.device):
-        return f"Place({value.type})"
     if isinstance(value, slice):
-        bounds = (value_text(torch, each, seen, check) for each in (value.start, value.stop, value.step))
+        bounds = (text_of(each, special) for each in (value.start, value.stop, value.step))
         return f"slice({', '.join(bounds)})"
     if value is None or value is Ellipsis or isinstance(value, bool):
         return str(value)

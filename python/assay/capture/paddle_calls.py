@@ -1,0 +1,186 @@
+"""The calls of a Paddle program: its public functions and the methods of its tensors are wrapped at import.
+
+Only calls in dynamic mode count, and of calls inside of calls the outermost.
+"""
+
+import functools
+import inspect
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from assay.capture import corpus
+from assay.capture.recorder import Case, Recorder, rank
+from assay.capture.variants import Known, TensorKey
+from assay.names import callable_name
+from assay.registry import DUNDERS
+from assay.torch_cases.texts import Inexpressible, text_of
+from assay.wire import Stop
+
+HOMES = (
+    "paddle", "paddle.nn.functional", "paddle.linalg", "paddle.fft", "paddle.signal", "paddle.geometric",
+    "paddle.incubate.nn.functional", "paddle.vision.ops", "paddle.Tensor",
+)  # fmt: skip
+
+
+class _Calls:
+    """The wrapped functions of a process."""
+
+    def __init__(self, paddle: Any, recorder: Recorder) -> None:
+        self.paddle = paddle
+        self.recorder = recorder
+        self.known = Known(recorder)
+        self.local = threading.local()
+        recorder.after_fork = self.known.clear
+
+    def wrap_all(self) -> None:
+        """Puts a wrapper in the place of each public function that a case may call, also where layers have
+        imported it."""
+        made: dict[int, Any] = {}
+        for home in HOMES:
+            owner = functools.reduce(getattr, home.split(".")[1:], self.paddle)
+            for stem in dir(owner):
+                function = getattr(owner, stem, None)
+                if not inspect.isroutine(function) or stem.startswith("_") and stem not in DUNDERS:
+                    continue
+                try:
+                    wrapper = self.wrapped(callable_name(f"{home}.{stem}"), function)
+                    setattr(owner, stem, wrapper)
+                except (Stop, AttributeError, TypeError):
+                    continue
+                if home != "paddle.Tensor":
+                    made[id(function)] = wrapper
+        for name, module in list(sys.modules.items()):
+            if name.startswith("paddle.nn.layer."):
+                found = {each: made[id(value)] for each, value in vars(module).items() if id(value) in made}
+                vars(module).update(found)
+        for rank_ in (1, 2, 3):
+            self._wrap_convolution(
+                f"paddle.nn.functional.conv{rank_}d", getattr(self.paddle.nn, f"Conv{rank_}D")
+            )
+
+    def _wrap_convolution(self, name: str, layer: Any) -> None:
+        """Convolution layers call a private function. It is written as the public one."""
+        plain = layer.forward
+
+        @functools.wraps(plain)
+        def forward(own: Any, x: Any) -> Any:
+            if own._padding_mode != "zeros":
+                return plain(own, x)
+            settings = own._stride, own._padding, own._dilation, own._groups, own._data_format
+            args = (x, own.weight, own.bias, *settings)
+            return self.called(name, lambda: plain(own, x), args, {}, sys._getframe(1))
+
+        layer.forward = forward
+
+    def wrapped(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, counted."""
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return self.called(name, lambda: function(*args, **kwargs), args, kwargs, sys._getframe(1))
+
+        return call
+
+    def called(self, name: str, run: Callable[[], Any], args: Any, kwargs: Any, frame: Any) -> Any:
+        """The result of a call, which counts unless it is inside of another one."""
+        local = self.local
+        if getattr(local, "inside", False) or not self.recorder.chosen(self.recorder.step):
+            return run()
+        local.inside = True
+        try:
+            key, text = self.before(name, args, kwargs)
+            result = run()
+            if key is not None and self.has_tensor(result):
+                self.count(name, key, text, (*args, *kwargs.values()), frame)
+            return result
+        finally:
+            local.inside = False
+
+    def before(self, name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        """The key of a call, and its text if the key is new; the reason if there is no case."""
+        if not self.paddle.in_dynamic_mode():
+            return None, None
+        try:
+            key = name, self.key(args), *((each, self.key(value)) for each, value in kwargs.items())
+            if key in self.known.cases:
+                return key, ""
+            parts = [self.text(value) for value in args]
+            parts += [f"{each}={self.text(value)}" for each, value in kwargs.items() if each != "name"]
+            return key, f"{name}({', '.join(parts)})"
+        except (Inexpressible, TypeError) as error:  # TypeError: an argument without a hash
+            return (name, type(error), str(error)), Inexpressible(str(error))
+
+    def count(self, name: str, key: Any, text: Any, args: Any, frame: Any) -> None:
+        """A call that gave tensors."""
+        case: Case | None = self.known.cases.get(key)
+        if case is None and isinstance(text, str):
+            device = next((str(each.place) for each in args if self.has_tensor(each)), "")
+            case = self.known.new(key, text, {"device": device.removeprefix("Place(").rstrip(")")}, name)
+        elif case is None:
+            case = self.known.new(key, "", {"reason": str(text)}, name)
+        self.recorder.count(case, frame)
+
+    def has_tensor(self, value: Any) -> bool:
+        """Whether it is a tensor, or a list with one."""
+        if isinstance(value, list | tuple):
+            return any(map(self.has_tensor, value))
+        return isinstance(value, self.paddle.Tensor)
+
+    def key(self, value: Any) -> Any:
+        """What a case states of an argument, as something with a hash."""
+        if isinstance(value, self.paddle.Tensor):
+            return TensorKey((tuple(value.shape), value.dtype, *self.strides(value)))
+        if isinstance(value, list | tuple):
+            return (type(value), *map(self.key, value))
+        if isinstance(value, slice):
+            return slice, self.key(value.start), self.key(value.stop), self.key(value.step)
+        return (type(value), repr(value)) if isinstance(value, float) else (type(value), value)
+
+    def strides(self, tensor: Any) -> tuple[int, ...]:
+        """Those of a tensor that is not contiguous."""
+        if not tensor.is_dense():
+            raise Inexpressible("a sparse tensor")
+        return () if tensor.is_contiguous() else tuple(tensor.get_strides())
+
+    def text(self, value: Any) -> str:
+        """An argument in the case language."""
+        return text_of(value, self.special)
+
+    def special(self, value: Any) -> str | None:
+        """The text of Paddle's own objects."""
+        paddle = self.paddle
+        if isinstance(value, paddle.Tensor):
+            dtype, strides = str(value.dtype).removeprefix("paddle."), self.strides(value)
+            shown = f", strides={list(strides)}" if strides else ""
+            return f'Tensor({list(value.shape)}, "{dtype}"{shown})'
+        if isinstance(value, paddle.dtype):
+            return f"Dtype({str(value).removeprefix('paddle.')})"
+        if isinstance(value, paddle.base.core.Place):
+            return "Place(cpu)" if value.is_cpu_place() else "Place(gpu:0)"
+        return None
+
+
+def start(paddle: Any) -> None:
+    """Captures this process from now on."""
+    options = corpus.options_of_environment()
+    if options["ranks"] is not None and rank() not in options["ranks"]:
+        return
+    options["framework"] = f"paddle {paddle.__version__}"
+    recorder = Recorder(options, "paddle", paddle.__file__)
+    _Calls(paddle, recorder).wrap_all()
+    paddle.jit.ignore_module([sys.modules[__name__]])
+    for optimizer in vars(paddle.optimizer).values():
+        if isinstance(optimizer, type) and "step" in vars(optimizer):
+            optimizer.step = _counted(optimizer.step, recorder)
+
+
+def _counted(step: Callable[..., Any], recorder: Recorder) -> Callable[..., Any]:
+    @functools.wraps(step)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = step(*args, **kwargs)
+        recorder.begin_step(recorder.step + 1)
+        return result
+
+    return call
