@@ -283,6 +283,29 @@ Finding compare_losses(const std::string& series, const std::vector<double>& bas
   return finding(true, fmt::format("{}: {} values reproduced", series, base.size()));
 }
 
+// A prediction may change by a thousandth of itself. Next to zero, rounding is up to kFloor of the
+// largest one.
+void compare_predictions(const std::string& stage, const std::vector<double>& base,
+                         const std::vector<double>& current, std::vector<Finding>& out) {
+  constexpr double kShare = 1e-3;
+  constexpr double kFloor = 1e-5;
+  if (base.empty() && current.empty()) return;
+  if (base.size() != current.size()) {
+    return out.push_back(finding(false, fmt::format("{}: {} numbers predicted, {} before", stage,
+                                                    current.size(), base.size())));
+  }
+  double largest = 0;
+  for (const double value : base) largest = std::max(largest, std::abs(value));
+  for (std::size_t i = 0; i < base.size(); ++i) {
+    if (std::abs(current[i] - base[i]) <= std::max(kShare * std::abs(base[i]), kFloor * largest)) {
+      continue;
+    }
+    return out.push_back(finding(false, fmt::format("{}: prediction {} is {:.6g}, {:.6g} before",
+                                                    stage, i, current[i], base[i])));
+  }
+  out.push_back(finding(true, fmt::format("{}: {} predictions reproduced", stage, base.size())));
+}
+
 // The losses that the old readings have, and totals that only the new ones have.
 std::set<std::string> losses_of(const std::vector<StoredReading>& old_readings,
                                 const std::vector<StoredReading>& new_readings) {
@@ -349,6 +372,8 @@ Status compare_stage(ChainStore& base, const StoredStage& old, ChainStore& curre
     out.push_back(compare_losses(now.name + ": " + loss, values_of(old_readings, loss),
                                  values_of(new_readings, loss), thresholds.loss_rtol));
   }
+  compare_predictions(now.name, values_of(old_readings, kPrediction),
+                      values_of(new_readings, kPrediction), out);
   compare_speeds(now.name, old_readings, new_readings, thresholds.speed, out);
   ASSAY_TRY(const stage::AutoLog old_fields, base.autolog(old.id));
   ASSAY_TRY(const stage::AutoLog new_fields, current.autolog(now.id));

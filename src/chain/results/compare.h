@@ -28,6 +28,9 @@ struct OutputTolerance {
   double rtol = 1e-3;
 };
 
+// The series of an inference's predictions in the store, in the order of its images' names.
+inline constexpr std::string_view kPrediction = "prediction";
+
 // Predictions by image name.
 using Predictions = std::map<std::string, std::vector<double>>;
 

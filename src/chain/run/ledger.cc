@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "base/atomic_file.h"
+#include "base/fd.h"
 #include "base/system_memory.h"
+#include "chain/results/compare.h"
 #include "chain/results/report_html.h"
 #include "chain/run/verdict.h"
 
@@ -102,6 +104,12 @@ Status Ledger::end(Job& job, stage::Outcome outcome) {
   job.ended = stage::Clock::now();
   progress().finished(*job.stage, job.outcome);
   ASSAY_CHECK(store_.finish_stage(job.stored, job.outcome, job.made));
+  if (job.stage->kind == plan::StageKind::infer && job.outcome.passed()) {
+    const std::string log = read_file(job.stage->log).value_or("");
+    for (const auto& [image, numbers] : results::predictions_in(log)) {
+      for (const double number : numbers) job.keep(std::string(results::kPrediction), number);
+    }
+  }
   ASSAY_CHECK(store_readings(job));
   ASSAY_CHECK(store_.add_autolog(job.stored, job.autolog));
   if (job.stage->kind == plan::StageKind::train) {

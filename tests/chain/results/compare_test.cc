@@ -389,6 +389,26 @@ TEST(CompareRuns, ASpeedIsAsExactAsItsReadings) {
   EXPECT_FALSE(is_good({.ips = {100}}, {.ips = {45}}));
 }
 
+TEST(CompareVerb, PredictionsAreCompared) {
+  const auto line = [](const std::string& value) {
+    return Commands{.train = "make=last.w 'say=loss: 9.0'",
+                    .infer = "\"say=./a.jpg: class 8 with " + value + "\""};
+  };
+  Project project(line("0.91234"));
+  ASSERT_EQ(project.run({"--store", "base.db"}).code, 0);
+  project.write(line("0.91235"));
+  ASSERT_EQ(project.run({"--store", "same.db"}).code, 0);
+  project.write(line("0.7"));
+  ASSERT_EQ(project.run({"--store", "other.db"}).code, 0);
+  const auto against = [&](const std::string& store) {
+    return run_cli(project.path(), {"compare", "--base", "base.db", "--current", store});
+  };
+  EXPECT_EQ(against("same.db").code, 0) << against("same.db").out;
+  EXPECT_THAT(against("same.db").out, HasSubstr("2 predictions reproduced"));
+  EXPECT_EQ(against("other.db").code, 1);
+  EXPECT_THAT(against("other.db").out, HasSubstr("prediction 1 is 0.7, 0.91234 before"));
+}
+
 TEST(CompareVerb, PartsOfALossAreCompared) {
   const auto line = [](const std::string& part) {
     return Commands{.train = "make=last.w \"say=loss: 9.0, loss_ce: " + part + "\""};
