@@ -32,6 +32,7 @@ namespace {
 constexpr const char* kRelationsExamples = R"(Examples:
   assay relations --api_config_file=cases.txt
   assay relations --api_config_file=cases.txt --relations=rows,halves --against=last/relations.json
+  assay relations --require=rows=bits,chunks=bits llm.txt
 Exit code: 0 all that held before holds, 1 something does not, 2 usage, 3 the engine or the machine failed,
 130 interrupted.)";
 
@@ -62,6 +63,7 @@ constexpr std::array<Relation, 10> kRelations{{
 
 struct RelationsOptions {
   ApiOptions api;
+  std::string require;
   std::string relations;
   std::string against;
   std::uint32_t cases = 4;
@@ -246,7 +248,45 @@ int print_table(const RelationTable& table, const std::filesystem::path& folder,
   return lost.empty() ? kAllGood : kSomeFailed;
 }
 
+// Runs each case in the execution `require`, and prints which of them are not invariant.
+Result<int> run_required(const RelationsOptions& options) {
+  ApiOptions api = options.api;
+  api.modes["paddle_only"] = true;
+  std::vector<std::string> notes;
+  ASSAY_TRY(RunConfig config, make_run_config(api, notes));
+  config.test.execution = around(config.test.execution, "require=" + options.require);
+  const FreshFolder folder(config.folder);
+  ApiProgress progress(config, true);
+  ASSAY_TRY(const RunSummary summary, run_in(folder, config, progress.observer()));
+  if (summary.ending == RunEnding::interrupted) return kInterrupted;
+  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(config.folder, StoreMode::existing));
+  std::size_t kept = 0;
+  std::size_t broken = 0;
+  std::size_t left = 0;
+  ASSAY_CHECK(store->each({.records = false}, [&](const FinishedCase& finished) -> Status {
+    const Verdict& verdict = finished.verdict;
+    const bool failed = info(verdict.outcome).failed;
+    ++(passes(verdict.outcome) ? kept : failed ? broken : left);
+    if (passes(verdict.outcome)) return {};
+    show_text(stdout, fmt::format("{:<8} {}\n         {}\n", failed ? "fails" : "nothing",
+                                  one_line(finished.text), one_line(verdict.message)));
+    if (failed) {
+      show_text(stdout,
+                fmt::format("         again: assay relations --require={} --api_config={}\n",
+                            options.require, shell_word(finished.text)));
+    }
+    return {};
+  }));
+  show_text(stdout, fmt::format("{} cases hold {}, {} do not, {} have nothing to compare\n", kept,
+                                options.require, broken, left));
+  return broken > 0 ? kSomeFailed : kept > 0 ? kAllGood : kNothingJudged;
+}
+
 Result<int> run_relations(const RelationsOptions& options) {
+  if (!options.require.empty()) return run_required(options);
+  if (!options.api.api_config.empty() || !options.api.files.empty()) {
+    return usage_error("--api_config and files belong to --require; otherwise --api_config_file");
+  }
   ASSAY_TRY(const std::vector<Relation> relations, chosen_relations(options.relations));
   RelationTable before;
   if (!options.against.empty()) {
@@ -282,8 +322,13 @@ Verb add_relations_verb(CLI::App& parent) {
   ApiOptions& api = options->api;
   api.values = "usual";
   app->add_option("--api_config_file", api.api_config_file_pattern,
-                  "Files with a case on each line, separated by commas")
-      ->required();
+                  "Files with a case on each line, separated by commas");
+  add_files(*app, api);
+  app->add_option("--api_config", api.api_config, "One case, for --require");
+  app->add_option("--require", options->require,
+                  "Batch invariance as a gate: rows=bits,batches=bits,position=bits,padding=bits,"
+                  "chunks=bits,cache=bits (or =rounding). Exit code 1 if a case does not hold");
+  add_kernel_options(*app, api.kernel);
   app->add_option("--relations", options->relations,
                   "Names of relations, separated by commas (default: all)");
   app->add_option("--cases", options->cases, "Most cases of each API")->capture_default_str();

@@ -51,9 +51,9 @@ def twice_as_much(x):
 
 
 def test_every_file_is_a_way():
-    known = "amp compile deterministic eager export relation threads timed to_static twice vmap"
+    known = "amp compile deterministic eager export relation require threads timed to_static twice vmap"
     assert names() == tuple(known.split())
-    for name in set(names()) - {"relation"}:  # it needs tensors (tests/real/test_relations.py)
+    for name in set(names()) - {"relation", "require"}:  # they need tensors (tests/real)
         setting = "=2" if name == "threads" else ""
         assert Execution(name + setting, Able()).wrap(twice_as_much, "paddle.twice")(21) == 42
 
