@@ -120,10 +120,22 @@ std::string helpers_note(const std::vector<Command>& helpers) {
   return text;
 }
 
+// `python -c`, which runs without assay and which the rehearsal could not answer.
+bool is_question(const Command& command) {
+  return shim::is_errand(command.argv) && command.argv[1] == "-c";
+}
+
 void add_stages(plan::Plan& plan, const Rehearsal& rehearsal, const std::string& params_text) {
   Recogniser recogniser(params_text);
   for (const Command& command : rehearsal.commands) {
-    plan.stages.push_back(recogniser.take(command));
+    if (!is_question(command)) {
+      plan.stages.push_back(recogniser.take(command));
+    } else if (command.argv.size() > 2) {
+      plan.warnings.push_back(fmt::format(
+          "the script asks {} -c '{}', and a rehearsal gives no answer: what depends on it may run "
+          "otherwise",
+          command.argv.front(), one_line(command.argv[2])));
+    }
   }
   if (const std::string note = helpers_note(rehearsal.helpers); !note.empty()) {
     plan.warnings.push_back(fmt::format("the script also starts {}: a rehearsal runs none", note));
@@ -310,7 +322,7 @@ Result<plan::Plan> rehearsed_plan(const Script& script, const ScriptRequest& req
     options.makes = {script.checkpoint, script.checkpoint + ".pdparams"};
   }
   ASSAY_TRY(const Rehearsal rehearsal, rehearse(options));
-  if (rehearsal.commands.empty()) {
+  if (std::ranges::all_of(rehearsal.commands, is_question)) {
     return usage_error(
         fmt::format("{} starts no command in mode {} (exit code {}); it printed:\n{}", script.path,
                     request.mode, rehearsal.code, trimmed(rehearsal.printed)));

@@ -148,6 +148,18 @@ wget http://example.com/w
   EXPECT_THAT(run_cli(scratch.path(), words).out, HasSubstr("python3.8 learn.py --fast"));
 }
 
+TEST(DryRunByScript, AQuestionWithoutAnAnswerIsNoStage) {
+  const Scratch scratch;
+  put(scratch.path() / "f.txt", "model_name:m\n");
+  put(scratch.path() / "s.sh", "v=$(python3 -c 'import no_such_package')\npython3 train.py $v\n");
+  const CliResult done =
+      run_cli(scratch.path(), {"run", "f.txt", "lite", "--script", "s.sh", "--dry-run"});
+  EXPECT_EQ(done.code, 0) << done.out;
+  EXPECT_THAT(done.out, HasSubstr("python3 -c 'import no_such_package', and a rehearsal gives no"));
+  EXPECT_THAT(done.out, HasSubstr("# 1. train"));
+  EXPECT_THAT(done.out, Not(HasSubstr("# 2.")));
+}
+
 TEST(DryRunByScript, AScriptThatStartsNothingIsAnError) {
   const Scratch scratch;
   put(scratch.path() / "f.txt", "model_name:m\n");
