@@ -241,10 +241,16 @@ TEST_F(UnderSlurm, PaddleTrainsOnBothNodes) {
   ASSAY_NEED_PADDLE(python);
   const Project project({.train = "train.py",
                          .eval = "null",
-                         .export_model = "null",
+                         .export_model = "export.py",
                          .infer = "infer.py",
                          .gpu_list = "10.77.0.11,10.77.0.12;-1",
                          .python = python.string()});
+  put(project.path() / "export.py", R"(
+import pathlib, sys
+out = next(word[6:] for word in sys.argv if word.startswith('--out='))
+pathlib.Path(out).mkdir(parents=True, exist_ok=True)
+pathlib.Path(out, 'model.json').write_text('{}')
+)");
   put(project.path() / "infer.py", "print('inferred')\n");
   put(project.path() / "train.py", R"(
 import sys, paddle, paddle.distributed as dist
