@@ -59,21 +59,25 @@ def _of_one() -> dict[str, Callable[[Any], Any]]:
 
 
 def _of_two() -> dict[str, Callable[[Any, Any], Any]]:
-    """Functions of two numbers."""
-    return {
-        "xlogy": lambda x, y: x * mp.log(y) if x else x,
-        "xlog1py": lambda x, y: x * mp.log1p(y) if x else x,
-        "zeta": lambda x, y: mp.nan if x <= 1 or y <= 0 else mp.mpf(0) if mp.isinf(y) else mp.zeta(x, y),
-        "gammainc": lambda x, y: mp.gammainc(x, 0, y, regularized=True),
-        "gammaincc": lambda x, y: mp.gammainc(x, y, regularized=True),
+    """Functions of two numbers. A polynomial's degree is cut to a whole number, and below 0 it is 0."""
+    degrees: dict[str, Callable[[Any, int], Any]] = {
         "hermite_polynomial_h": lambda x, n: mp.hermite(n, x),
-        "hermite_polynomial_he": lambda x, n: mp.mpf(2) ** (-n / 2) * mp.hermite(n, x / mp.sqrt(2)),
+        "hermite_polynomial_he": lambda x, n: mp.sqrt(2) ** -n * mp.hermite(n, x / mp.sqrt(2)),
         "laguerre_polynomial_l": lambda x, n: mp.laguerre(n, 0, x),
         "legendre_polynomial_p": lambda x, n: mp.legendre(n, x),
         "chebyshev_polynomial_t": lambda x, n: mp.chebyt(n, x),
         "chebyshev_polynomial_u": lambda x, n: mp.chebyu(n, x),
         "shifted_chebyshev_polynomial_t": lambda x, n: mp.chebyt(n, 2 * x - 1),
         "shifted_chebyshev_polynomial_u": lambda x, n: mp.chebyu(n, 2 * x - 1),
+    }
+    return {
+        name: lambda x, n, of=of: of(x, int(n)) if n > -1 else mp.mpf(0) for name, of in degrees.items()
+    } | {
+        "xlogy": lambda x, y: x * mp.log(y) if x else x,
+        "xlog1py": lambda x, y: x * mp.log1p(y) if x else x,
+        "zeta": lambda x, y: mp.nan if x <= 1 or y <= 0 else mp.mpf(0) if mp.isinf(y) else mp.zeta(x, y),
+        "gammainc": lambda x, y: mp.gammainc(x, 0, y, regularized=True),
+        "gammaincc": lambda x, y: mp.gammainc(x, y, regularized=True),
     }
 
 
