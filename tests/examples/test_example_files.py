@@ -7,6 +7,7 @@ import shutil
 import subprocess
 
 import pytest
+import tomllib
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -148,3 +149,13 @@ def test_the_timeline_finds_the_schedule(tmp_path):
     run("python3", EXAMPLES / "timeline" / "pipeline_logs.py", "logs", folder=tmp_path)
     shown = run("assay", "timeline", "analyze", "--log_dir", "logs", folder=tmp_path)
     assert "1F1B" in shown
+
+
+def test_the_back_end_in_triton_has_cases_and_lanes():
+    """Its kernels need a GPU (bench/gpu/own_kernels.py)."""
+    folder = EXAMPLES / "triton_backend"
+    run("assay", "corpus", "check", "cases.txt", folder=folder)
+    assert len((folder / "cases.txt").read_text().splitlines()) >= 45
+    compile((folder / "backend.py").read_text(), "backend.py", "exec")
+    lanes = tomllib.loads((folder / "assay.toml").read_text())["lanes"]
+    assert {tuple(lane["modules_in_lane"]) for lane in lanes.values()} == {("backend",)}
