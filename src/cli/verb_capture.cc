@@ -4,6 +4,7 @@
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <CLI/Validators.hpp>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -45,6 +46,7 @@ struct CaptureOptions {
   std::string out = "corpus.txt";
   std::string steps;
   std::string ranks;
+  std::string level = "api";
   bool observed = false;
   bool judge = false;
   BlameOptions blame;
@@ -92,7 +94,7 @@ std::vector<std::string> words_of(const BlameOptions& options) {
 
 Result<int> run_capture(const CaptureOptions& options) {
   std::vector<std::string> words = {"--out=" + options.out, "--steps=" + options.steps,
-                                    "--ranks=" + options.ranks};
+                                    "--ranks=" + options.ranks, "--level=" + options.level};
   if (options.observed) words.emplace_back("--values=observed");
   if (options.judge) {
     words.emplace_back("--judge");
@@ -138,6 +140,12 @@ Verb add_capture_verb(CLI::App& parent) {
   app->add_option("--steps", options->steps,
                   "Capture in these steps only: 10,20. A step ends when the first optimizer steps");
   app->add_option("--ranks", options->ranks, "Capture in these ranks only: 0,1");
+  app->add_option(
+         "--level", options->level,
+         "api: public calls; dispatch: operators of PyTorch's dispatcher, also of backward "
+         "passes, which is slower: choose --steps")
+      ->check(CLI::IsMember({"api", "dispatch"}))
+      ->capture_default_str();
   app->add_flag("--summaries", options->observed,
                 "Also write ranges and counts of the tensors' values, and the first NaN");
   app->add_flag("--judge", options->judge, "Then judge the calls and rank them, as assay blame");

@@ -1,5 +1,6 @@
 """`assay capture` writes the calls of real programs, and changes nothing that they do."""
 
+import json
 import os
 import re
 import signal
@@ -171,6 +172,7 @@ def test_forked_and_spawned_workers_and_threads_are_captured(tmp_path):
 
 
 RANKS = """
+import json
 import os
 import torch
 import torch.distributed as dist
@@ -273,3 +275,34 @@ def test_summaries_change_no_bit(training, tmp_path):
     done = capture(tmp_path, MODEL, flags=["--summaries"])
     assert done.stdout == training[1], done.stderr
     assert calls(tmp_path)[0]["first_nan"] is None
+
+
+def test_the_level_of_the_dispatcher_has_backward_operators(tmp_path):
+    done = capture(tmp_path, MODEL, flags=["--level=dispatch", "--steps=2"])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == subprocess.check_output([TORCH, "program.py"], cwd=tmp_path, text=True)
+    _, cases = calls(tmp_path)
+    names = {text.partition("(")[0] for text in cases}
+    assert {"torch.ops.aten.native_layer_norm_backward.default", "torch.ops.aten.addmm.default"} <= names
+    assert all(name.startswith("torch.ops.") for name in names)
+    assert {note["steps"] for note in cases.values()} == {1}
+    command = [ASSAY, "api", "corpus.txt", "--test-lane=torch", "--log_dir=run", "-n1", "--values=usual"]
+    subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    report = json.loads(subprocess.check_output([ASSAY, "report", "run", "--json"], cwd=tmp_path))
+    outcomes = {key: value for key, value in report["outcomes"].items() if value}
+    definite = sum(outcomes.get(each, 0) for each in ("pass", "mismatch"))
+    assert definite >= 0.98 * len(cases), outcomes
+    assert "mismatch" not in outcomes, report["findings"]
+
+
+def test_operators_outside_of_calls_are_counted(training, tmp_path):
+    assert calls(training[0])[0]["dispatched"]["missed"] == {}
+    assert calls(training[0])[0]["dispatched"]["seen"] > 100
+    scripted = "@torch.jit.script\ndef scripted(x):\n    return x.float().exp()\n\ntorch.manual_seed(0)"
+    program = MODEL.replace("torch.manual_seed(0)", scripted)
+    program = program.replace("loss.backward()", "scripted(x)\n    loss.backward()")
+    done = capture(tmp_path, program)
+    assert done.returncode == 0, done.stderr
+    missed = calls(tmp_path)[0]["dispatched"]["missed"]
+    assert missed.get("aten.exp.default") == 1, missed
+    assert "operators of a step ran outside" in done.stderr

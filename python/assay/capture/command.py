@@ -99,8 +99,13 @@ def _run(program: list[str], chosen: dict[str, Any]) -> int | None:
 def _summary(head: dict[str, Any], cases: int, out: str) -> str:
     if not cases and not head["left_out"]:
         return "no call of PyTorch or Paddle was seen; Python's options -I, -E and -S keep the capture out"
+    missed = sum(head["dispatched"]["missed"].values())
+    whole = head["dispatched"]["seen"] + missed
     left_out = sum(head["left_out"].values())
     lines = [f"{cases} distinct calls of {head['processes']} processes, {head['steps']} steps: {out}"]
+    if missed:
+        most = max(head["dispatched"]["missed"], key=head["dispatched"]["missed"].get)
+        lines.append(f"  {missed} of {whole} operators of a step ran outside of these calls, such as {most}")
     if left_out:
         lines.append(f"  {left_out} calls are no cases:")
         most = sorted(head["left_out"].items(), key=lambda each: -each[1])[:10]

@@ -18,7 +18,7 @@ def pause_inside(torch: Any, mode: Any) -> None:
 
         @functools.wraps(made)
         def without_mode(*args: Any, **kwargs: Any) -> Any:
-            if torch.overrides._get_current_function_mode() is not mode:
+            if not mode.is_current():
                 return made(*args, **kwargs)
             mode.__exit__(None, None, None)
             try:

@@ -119,6 +119,7 @@ def merged(parts: list[tuple[dict[str, Any], dict[str, dict[str, Any]]]]) -> Ite
         "ranks": len({part[0].get("rank", 0) for part in parts}),
         "processes": len(parts),
         "steps": max((part[0].get("steps", 0) for part in parts), default=0),
+        "dispatched": _looks(parts),
         "first_nan": min(nans, key=lambda each: each["step"], default=None),
         "left_out": dict(sorted(left_out.items())),
     }
@@ -126,6 +127,15 @@ def merged(parts: list[tuple[dict[str, Any], dict[str, dict[str, Any]]]]) -> Ite
     for text, note in whole.items():
         yield text
         yield f"{NOTE} {json.dumps(note)}"
+
+
+def _looks(parts: list[tuple[dict[str, Any], dict[str, dict[str, Any]]]]) -> dict[str, Any]:
+    """Operators that ran in one step inside of captured calls, and those outside by name."""
+    looks = [head["look"] for head, _ in parts if "look" in head]
+    missed = Counter[str]()
+    for look in looks:
+        missed.update(look["missed"])
+    return {"seen": sum(look["seen"] for look in looks), "missed": dict(sorted(missed.items()))}
 
 
 def read(lines: Iterable[str]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:

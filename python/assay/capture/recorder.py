@@ -63,6 +63,8 @@ class Recorder:
         self.cases: list[Case] = []
         self.summaries: Any = None  # assay.capture.summaries, if values are asked for
         self.uncaptured: list[Case] = []
+        self.dispatched = 0  # operators that ran inside of calls that were seen, in one step …
+        self.missed: Counter[str] = Counter()  # … and outside of them
         self.left_out: Counter[str] = Counter()  # calls that are no cases, by reason
         self._own: dict[CodeType, bool] = {}  # whether code is the program's
         self._module_names: dict[int, tuple[Any, dict[int, str]]] = {}
@@ -227,7 +229,8 @@ class Recorder:
         for case in self.uncaptured:
             if case.reason:
                 left_out[case.reason] += case.calls
-        whole = {"steps": self.step - 1, "left_out": dict(left_out)}
+        look = {"seen": self.dispatched, "missed": dict(self.missed)}
+        whole = {"look": look, "steps": self.step - 1, "left_out": dict(left_out)}
         self._write(f"{corpus.COUNTS} {json.dumps([changed, whole])}\n")
 
 

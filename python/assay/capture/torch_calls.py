@@ -65,6 +65,14 @@ class _Mode:
         program's own is above it."""
         self._switch(self.recorder.chosen(step))
 
+    def is_current(self) -> bool:
+        """Whether this mode is on, with none above it."""
+        return self.torch.overrides._get_current_function_mode() is self
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """At the level of the dispatcher, operators are handled like functions."""
+        return self.__torch_function__(func, types, args, kwargs)
+
     def stop(self) -> None:
         """At the end of the program, before PyTorch's own threads end."""
         self._switch(False)
@@ -74,7 +82,7 @@ class _Mode:
         if self.active and not self.entered:
             self.entered = True
             self.__enter__()  # type: ignore[attr-defined]
-        elif not self.active and self.torch.overrides._get_current_function_mode() is self:
+        elif not self.active and self.is_current():
             self.entered = False
             self.__exit__(None, None, None)  # type: ignore[attr-defined]
 
@@ -256,7 +264,11 @@ def start(torch: Any) -> None:
     recorder = Recorder(options, "torch", torch.__file__)
     if options["values"] == "observed":
         recorder.summaries = Summaries(torch, recorder.found_nan)
-    mode: Any = type("Calls", (_Mode, torch.overrides.TorchFunctionMode), {})(torch, recorder)
+    if options["level"] == "dispatch":
+        mode: Any = dispatched.level(torch, _Mode)(torch, recorder)
+    else:
+        mode = type("Calls", (_Mode, torch.overrides.TorchFunctionMode), {})(torch, recorder)
+        dispatched.look_once(torch, mode, recorder)
     atexit.register(mode.stop)
     _follow_threads(mode)
     _follow_steps(torch, recorder)

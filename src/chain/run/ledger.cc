@@ -138,6 +138,10 @@ void Ledger::name_blind_alarms(const Job& job) {
 void Ledger::heed(Job& job, std::optional<stage::Outcome>& outcome) {
   for (const stage::Finding& found : std::exchange(job.findings, {})) {
     progress().note(fmt::format("{}: {}: {}", job.stage->name, found.word, found.text));
+    if (found.word == "nan") {
+      progress().note(fmt::format("{}: which operator? assay capture --summaries --judge -- {}",
+                                  job.stage->name, job.stage->command));
+    }
     if (std::ranges::find(options_->stop_on, found.word) == options_->stop_on.end()) continue;
     job.run->stop(stage::StageState::failed, found.text);
     if (outcome && outcome->passed()) {

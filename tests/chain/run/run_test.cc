@@ -94,6 +94,7 @@ TEST(Run, ALossThatIsNoNumberIsToldInAnyCase) {
   const CliResult told = project.run({"--lenient"});
   EXPECT_EQ(told.code, 0) << told.out;
   EXPECT_THAT(told.out, HasSubstr("norm_train: nan: loss 1 is inf"));
+  EXPECT_THAT(told.out, HasSubstr("which operator? assay capture --summaries --judge -- "));
   EXPECT_EQ(project.run().code, 1);
   EXPECT_EQ(project.run({"--stop-on", "nan", "--lenient"}).code, 1);
   EXPECT_THAT(project.run({"--stop-on", "bad_loss"}).out, HasSubstr("bad_loss not in {nan,"));
