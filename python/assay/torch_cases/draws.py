@@ -136,6 +136,30 @@ def _moderate(this: Any) -> Any:
 under("abs absolute abs_", "wide", x=_moderate)
 under("zeta", "infinity", x=special(2.0, 1.5, 4.0), other=special(inf, 1.0, 2.5, inf))
 
+_NEGATIVE = special(-0.5, 3.5, -1.5, 0.25, -2.25, 40.0, -3.75)
+under("lgamma lgamma_ gammaln digamma digamma_ psi", "exact", x=_NEGATIVE)
+known("hardshrink", input=uniform(-2, 2))  # Paddle's rule avoids the threshold
+_CHEBYSHEV = "{0}_t {0}_u {0}_v {0}_w shifted_{0}_t shifted_{0}_u shifted_{0}_v shifted_{0}_w"
+known(
+    _CHEBYSHEV.format("chebyshev_polynomial")
+    + " hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p",
+    n=integers(0, 8),
+)
+
+
+def _segments(this: Any, x: Any, axis: int = 0) -> Any:
+    """Lengths of segments that together have all rows."""
+    count, rows = this.shape[-1] if this.shape else 1, x.shape[axis] if x.shape else 0
+    return Literal([rows // count + (n < rows % count) for n in range(count)] * (this.size // max(1, count)))
+
+
+def _bounds(this: Any, x: Any, axis: int = 0) -> Any:
+    """The first rows of segments, and the end of the last one."""
+    count, rows = this.shape[-1] if this.shape else 1, x.shape[axis] if x.shape else 0
+    return Literal([n * rows // max(1, count - 1) for n in range(count)] * (this.size // max(1, count)))
+
+
+known("segment_reduce", lengths=_segments, offsets=_bounds)
 known("airy_ai", x=uniform(-5, 3))  # across its first zeros
 known("zeta", **dict.fromkeys(("x", "input", "self"), uniform(1.1, 6)), other=uniform(0.1, 3))
 

@@ -105,7 +105,7 @@ def formula_of(api: str, parameters: tuple[str, ...]) -> Formula | None:
     ignored = _IGNORED | _MADE if window else _IGNORED
 
     def evaluate(named: dict[str, Any]) -> Any:
-        tensors = [value for value in named.values() if isinstance(value, torch.Tensor)]
+        tensors = [each for name, each in named.items() if isinstance(each, torch.Tensor) and name != "out"]
         floating = any(tensor.is_floating_point() for tensor in tensors)
         if not (floating or window) or any(tensor.is_complex() for tensor in tensors):
             return None

@@ -66,6 +66,8 @@ LIKES: dict[str, str] = {
     "le": "paddle.less_equal",
     "lt": "paddle.less_than",
     "fmod": "paddle.mod",
+    "fix": "paddle.trunc",
+    "trapz": "paddle.trapezoid",
     "negative": "paddle.neg",
     "psi": "paddle.digamma",
     "lgamma": "paddle.lgamma",
