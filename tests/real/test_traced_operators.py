@@ -3,6 +3,8 @@
 import pathlib
 import subprocess
 
+import pytest
+
 from engine import ASSAY, run
 
 TRACE = (pathlib.Path(__file__).parent / "trace.txt").read_text()
@@ -143,6 +145,7 @@ WANTED = {  # how many cases have the variant
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_variants_of_a_corpus_are_calls_that_pytorch_takes(tmp_path):
     (tmp_path / "cases.txt").write_text(CASES)
     made = ""

@@ -11,6 +11,7 @@ from math import prod
 from typing import Any
 
 from assay import draw_distribution
+from assay.apis.decomposition import singular_parts
 from assay.reference import torch
 from assay.regimes import HALF, OTHERS, TRAITS
 from assay.rules import Literal, constant, integers, positive
@@ -61,22 +62,24 @@ def names_of(api: str) -> Iterator[str]:
         for end in _LAYOUTS:
             shorter = shorter.removesuffix(f"_{end}")
         if shorter in seen:
+            shorter = shorter.removesuffix("2d").removesuffix("3d")  # nll_loss2d
+        if shorter in seen:
             return
         stem = shorter
 
 
 def known_of(api: str) -> dict[str, Any]:
     """The options of TABLE for an operator: its own, those of the method or function of its name, whose
-    distribution has the same arguments, or those of a similar name."""
+    distribution has the same arguments, and beside them those of a similar name."""
     stem = stem_of(api)
-    own = (api, f"{_ATEN}{stem}", f"torch.Tensor.{stem}", f"torch.{stem}", stem)
-    for name in own:
-        if name in TABLE:
-            return TABLE[name]
-    for name in names_of(api):
-        if (found := TABLE.get(name.removeprefix("torch."))) is not None and "call" not in found:
-            return {key: each for key, each in found.items() if key not in ("shown", "parameters", "regimes")}
-    return {}
+    exact = (api, f"{_ATEN}{stem}", f"torch.Tensor.{stem}", f"torch.{stem}", stem)
+    own = next((TABLE[name] for name in exact if name in TABLE), {})
+    similar = (TABLE.get(name.removeprefix("torch."), {}) for name in names_of(api))
+    like = next((found for found in similar if found and "call" not in found), {})
+    if "call" in own or like is own:
+        return own
+    kept = {key: each for key, each in like.items() if key not in ("shown", "parameters", "regimes")}
+    return {**kept, **own, "rules": {**kept.get("rules", {}), **own.get("rules", {})}}
 
 
 def written_of(function: Any) -> list[str]:
@@ -173,6 +176,11 @@ _OF_ROWS = integers(0, lambda weight: max(1, weight.shape[0]))
 for _name in ("_embedding_bag", "_embedding_bag_forward_only", "_embedding_bag_per_sample_weights_backward"):
     known(_name, family="embedding", indices=_OF_ROWS, offsets=TABLE["embedding_bag"]["rules"]["offsets"])
     known(_name, offset2bag=_first_bag, aliases={"input": "indices"})
+known(
+    "_embedding_bag_backward _embedding_bag_dense_backward",
+    indices=integers(0, lambda num_weights: max(1, num_weights)),
+    offset2bag=_first_bag,
+)
 known("_embedding_bag _embedding_bag_forward_only", shown=lambda found, given: found[0])
 known("torch.ops.aten.index", family="gather_scatter", indices=_of_axis)
 known(
@@ -188,6 +196,35 @@ known(
 known(
     " ".join(f"max_pool{rank}d_with_indices_backward" for rank in (2, 3)), family="pooling", indices=_window
 )
+
+
+def _in_plane(this: Any, x: Any) -> Any:
+    """Indices into the last axes: as many as a batch of channels leaves."""
+    return integers(0, prod(x.shape[-(max(3, x.ndim) - 2) :]))
+
+
+def _unpooled(this: Any, output_size: Any) -> Any:
+    """Distinct indices into each plane of the result."""
+    count, plane = max(1, prod(this.shape[-len(output_size) :])), prod(output_size)
+    return Literal([place % count * (plane // count) for place in range(this.size)])
+
+
+def _segments(this: Any, data: Any) -> Any:
+    """Lengths of segments of an axis, as equal as possible."""
+    parts, extent = max(1, this.shape[-1]), data.shape[this.ndim - 1]
+    return Literal([extent // parts + (place % parts < extent % parts) for place in range(this.size)])
+
+
+for _rank in (2, 3):
+    _pools = f"adaptive_max_pool{_rank}d_backward fractional_max_pool{_rank}d_backward"
+    known(_pools, family="pooling", indices=_in_plane)
+    known(f"torch.ops.aten.max_unpool{_rank}d", family="pooling", indices=_unpooled, grad=False)
+known("multilabel_margin_loss_backward", is_target=integers(0, 2))
+known("_linalg_check_errors", skip="it returns nothing")
+known("segment_reduce _segment_reduce_backward", lengths=_segments)
+known("_ctc_loss", shown=lambda found, given: found[0])
+known("_linalg_svd", shown=lambda found, given: singular_parts(given["A"], found))
+known("rrelu_with_noise rrelu_with_noise_ rrelu_with_noise_functional", skip=TABLE["rrelu"]["skip"])
 known(
     "_sparse_coo_tensor_with_dims_and_tensors",
     family="sparse",
