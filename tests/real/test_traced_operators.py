@@ -4,7 +4,6 @@ import pathlib
 import subprocess
 
 import pytest
-
 from engine import ASSAY, run
 
 TRACE = (pathlib.Path(__file__).parent / "trace.txt").read_text()
