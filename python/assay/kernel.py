@@ -99,7 +99,7 @@ def in_place(function: Callable[..., Any], facts: dict[str, Any]) -> Callable[..
             for place, value in zip(changed, returned, strict=True):
                 if value is not None and value is not place:
                     place.copy_(value)
-        return None if facts["nothing"] else result
+        return () if facts["nothing"] else result
 
     return call
 

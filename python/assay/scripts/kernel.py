@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from assay import extensions
 from assay.child import told_by_child
 from assay.spec import DtypeName, PlaceName, TensorSpec
 from assay.wire import Fields
@@ -44,7 +45,8 @@ def _answer(request: Fields) -> dict[str, Any]:
     if missing := {*request.changes, *request.rules} - set(seen["names"]):
         names = ", ".join(seen["names"])
         return {"error": f"the kernel has no parameter {', '.join(sorted(missing))}; it has {names}"}
-    cases = [Case(text, torch, request.device) for text in request.cases]
+    device = request.device if request.device.startswith(("cpu", "cuda")) else ""
+    cases = [Case(text, torch, device) for text in request.cases]
     seen["given"] = [case.shapes() for case in cases]
     seen["reference"] = bool(request.reference)
     function: Any = None
@@ -184,6 +186,8 @@ def _look(request: Fields, torch: Any, tell: Callable[[dict[str, Any]], None]) -
     from assay.torch_cases.modules import names_of
 
     try:
+        for module in (*extensions.named(extensions.MODULES), *extensions.named(extensions.IN_LANE)):
+            extensions.import_module(module)
         function = load(request.kernel)
         names = names_of(function.forward if inspect.isclass(function) else function)
         for rule in request.rules.values():
@@ -206,5 +210,5 @@ def _look(request: Fields, torch: Any, tell: Callable[[dict[str, Any]], None]) -
             facts["nothing"] |= not found
             facts["gradients"] &= any(each.requires_grad for each in found)
         tell(facts)
-    except (Unusable, Misfit) as error:
+    except (Unusable, Misfit, extensions.Missing) as error:
         tell({"error": str(error)})

@@ -121,21 +121,23 @@ class _Checks:
 
     def other(self, seed: int, places: list[int] | None = None) -> list[Any]:
         """Inputs of which those at `places` have other values in another order."""
-        generator = torch.Generator().manual_seed(seed)
+        generator = torch.Generator("cpu").manual_seed(seed)
         tensors = self.again()
         for place in self.moving if places is None else places:
             flat = self.kept[place].flatten()
-            order = torch.randperm(flat.numel(), generator=generator).to(flat.device)
-            factor = 0.5 + 0.4 * float(torch.rand((), generator=generator))
+            order = torch.randperm(flat.numel(), generator=generator, device="cpu").to(flat.device)
+            factor = 0.5 + 0.4 * float(torch.rand((), generator=generator, device="cpu"))
             tensors[place] = (flat[order] * factor).reshape(self.kept[place].shape)
         return tensors
 
     def shaken(self, change: float) -> list[Any]:
         """Inputs whose numbers differ by this share."""
-        generator = torch.Generator().manual_seed(1)
+        generator = torch.Generator("cpu").manual_seed(1)
         tensors = self.again()
         for place in self.moving:
-            signs = torch.randint(0, 2, tensors[place].shape, generator=generator).to(tensors[place].device)
+            signs = torch.randint(0, 2, tensors[place].shape, generator=generator, device="cpu").to(
+                tensors[place].device
+            )
             tensors[place] = tensors[place] * (1 + change * (2 * signs - 1)).to(tensors[place].dtype)
         return tensors
 
@@ -284,8 +286,8 @@ def slopes_agree(of: _Checks, dtype: Any) -> None:
         raise KernelFault("its result has no gradient")
     if not outputs or any(each.dtype != dtype for each in outputs):
         raise Refusal
-    generator = torch.Generator().manual_seed(2)
-    weights = [torch.rand(each.shape, generator=generator).to(each) for each in outputs]
+    generator = torch.Generator("cpu").manual_seed(2)
+    weights = [torch.rand(each.shape, generator=generator, device="cpu").to(each) for each in outputs]
     found = torch.autograd.grad(outputs, [leaves[place] for place in places], weights, allow_unused=True)
     # In ulps of float32, in which a kernel may compute float64.
     noise = 2.0**-20 * float(torch.cat([each.detach().double().flatten() for each in outputs]).norm())
@@ -316,11 +318,11 @@ def slopes_agree(of: _Checks, dtype: Any) -> None:
 
 def directions(tensor: Any, slope: Any, generator: Any) -> Iterator[Any]:
     """The gradient's own direction, and random ones; each as large as the tensor's elements."""
-    size = tensor.abs().clamp_min(1e-3)
-    if float(slope.abs().max()) > 0:
-        yield slope / slope.abs().max() * size.mean()
+    size = tensor.abs() + 1e-3
+    if largest := float(slope.abs().max()):
+        yield slope * (float(size.sum()) / size.numel() / largest)
     for _ in range(3):
-        signs = torch.randint(0, 2, tensor.shape, generator=generator).to(tensor) * 2 - 1
+        signs = torch.randint(0, 2, tensor.shape, generator=generator, device="cpu").to(tensor) * 2 - 1
         yield signs * size
 
 
