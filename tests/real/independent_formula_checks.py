@@ -141,6 +141,10 @@ def test_formulas_where_pytorch_is_wrong():
     bag = formula_of("torch.nn.functional.embedding_bag", ("input", "weight", "offsets"))
     given = {"input": torch.tensor([0, 1, 2]), "weight": X, "offsets": torch.tensor([0, 2])}
     torch.testing.assert_close(bag(given | {"include_last_offset": True}), X[:2].mean(0, keepdim=True))
+    tail = formula_of("torch.special.log_ndtr", ("input",))(
+        {"input": torch.tensor([14.0], dtype=torch.float64)}
+    )
+    torch.testing.assert_close(tail, torch.special.log_ndtr(torch.tensor([14.0]).double()), rtol=1e-9, atol=0)
     nan = formula_of("torch.heaviside", ("input", "values"))({"input": x * math.nan, "values": x})
     assert bool(nan.isnan().all())
 

@@ -51,7 +51,7 @@ def _of_one() -> dict[str, Callable[[Any], Any]]:
         }
     return found | {
         "erfcx": lambda x: mp.exp(x * x) * mp.erfc(x),
-        "log_ndtr": lambda x: mp.log(mp.ncdf(x)),
+        "log_ndtr": lambda x: mp.log1p(-mp.ncdf(-x)) if x > 0 else mp.log(mp.ncdf(x)),
         "exp2": lambda x: mp.mpf(2) ** x,
         "entr": lambda x: -x * mp.log(x) if x > 0 else -mp.inf if x else mp.mpf(0),
         "logit": lambda x: mp.log(x) - mp.log1p(-x),
