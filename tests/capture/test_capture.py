@@ -227,6 +227,9 @@ print(counter.frame_count)
     assert done.stdout == "1\n", done.stderr
     _, cases = calls(tmp_path)
     assert [note["calls"] for note in with_api(cases, "torch.Tensor.exp").values()] == [3]
+    inside = {text.partition("(")[0]: note for text, note in cases.items() if note.get("compiled")}
+    assert set(inside) == {"torch.nn.functional.linear", "torch.nn.functional.relu"}
+    assert inside["torch.nn.functional.relu"]["at"][0][0] == ["program.py:8"]
 
 
 def test_fused_kernels_of_inference_are_used_as_without_capture(tmp_path):

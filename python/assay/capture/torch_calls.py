@@ -273,7 +273,7 @@ def start(torch: Any) -> None:
     _follow_threads(mode)
     _follow_steps(torch, recorder)
     _keep_fast_paths(torch)
-    compiled.pause_inside(torch, mode)
+    compiled.follow(torch, mode)
 
 
 def _follow_threads(mode: Any) -> None:

@@ -3,12 +3,16 @@ and then starts the capture. Python's own sitecustomize, if there is one, runs a
 
 import importlib
 import importlib.abc
-import importlib.util
 import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-STARTS = {"torch": "assay.capture.torch_calls", "paddle": "assay.capture.paddle_calls"}
+STARTS = {
+    "torch": "assay.capture.torch_calls",
+    "torch._dynamo.eval_frame": "assay.capture.compiled",
+    "torch._dynamo.output_graph": "assay.capture.compiled",
+    "paddle": "assay.capture.paddle_calls",
+}
 
 
 class _Loader(importlib.abc.Loader):
@@ -30,16 +34,13 @@ class _Loader(importlib.abc.Loader):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds a framework where Python would, once."""
+    """Finds a framework where Python would."""
 
     def find_spec(self, name, path=None, target=None):
         if name not in STARTS:
             return None
-        sys.meta_path.remove(self)
-        try:
-            spec = importlib.util.find_spec(name)
-        finally:
-            sys.meta_path.insert(0, self)
+        found = (finder.find_spec(name, path, target) for finder in sys.meta_path if finder is not self)
+        spec = next(filter(None, found), None)
         if spec is not None and spec.loader is not None:
             spec.loader = _Loader(spec.loader, name)
         return spec
