@@ -100,7 +100,7 @@ gradient:torch.nn.functional.scaled_dot_product_attention half:torch.lstm scaled
 scaled:torch.nn.functional.dropout half:torch.nn.functional.avg_pool2d last:torch.nn.functional.max_pool2d
 half:torch.nn.functional.adaptive_avg_pool2d gradient:torch.nn.functional.relu
 gradient:torch.nn.functional.leaky_relu half:torch.nn.functional.hardswish scaled:torch.nn.functional.silu
-half:torch.nn.functional.conv_transpose2d last:torch.nn.functional.interpolate last:torch.nn.functional.pad
+half:torch.nn.functional.conv_transpose2d last:torch.nn.functional.interpolate half:torch.nn.functional.pad
 half:torch.nn.functional.mse_loss gradient:torch.nn.functional.smooth_l1_loss
 half:torch.nn.functional.normalize half:torch.nn.functional.binary_cross_entropy_with_logits
 scaled:torch.rsqrt half:torch.Tensor.div gradient:torch.Tensor.pow scaled:torch.Tensor.mean
