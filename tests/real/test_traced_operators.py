@@ -4,7 +4,7 @@ import pathlib
 import subprocess
 
 import pytest
-from engine import ASSAY, run
+from engine import ASSAY, ROOT, run
 
 TRACE = (pathlib.Path(__file__).parent / "trace.txt").read_text()
 # Lines that the CPU has no kernel for, which a GPU has.
@@ -121,6 +121,27 @@ def test_operators_of_a_trace_are_judged(tmp_path):
 def test_a_mix_of_dtypes_that_only_a_gpu_has(tmp_path):
     judged = "Operator: aten.neg.default\ncnt: 1, ((T([4], f32),), {})\n"
     assert list(outcomes(tmp_path, judged + MIXED).values()) == ["pass", "no_kernel", "no_kernel"]
+
+
+MIXED_IN_FLOAT64 = """
+import torch
+from assay.registry import load_all
+from assay.torch_cases.entries import entry_of
+
+load_all()
+entry = entry_of("torch.ops.aten._softmax_backward_data.default")
+grad, output = torch.rand(4, 8), torch.rand(4, 8)
+found = entry.call(grad, output, -1, torch.float16)
+right = grad.double() * output - output.double() * (grad.double() * output).sum(-1, keepdim=True)
+assert found.dtype == torch.float16 and torch.equal(found, right.half()), (found, right)
+"""
+
+
+def test_the_reference_knows_what_only_a_gpu_computes():
+    python = ROOT / ".venv" / "torch" / "bin" / "python"
+    command = [python, "-c", MIXED_IN_FLOAT64]
+    done = subprocess.run(command, cwd=ROOT / "python", capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_faults_below_autograd_are_found(tmp_path):

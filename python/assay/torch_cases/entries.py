@@ -107,7 +107,15 @@ def _made(api: str) -> Api | None:
     call = (
         Drawn(torch, function, distribution)
         if distribution
-        else Oracle(torch, function, stem, parameters, options.get("updates"), formula_of(api, parameters))
+        else Oracle(
+            torch,
+            function,
+            stem,
+            parameters,
+            options.get("updates"),
+            formula_of(api, parameters),
+            aten.is_low_level(api),
+        )  # fmt: skip
     )
     return Api(
         api,

@@ -87,8 +87,9 @@ class Oracle:
 
     def __init__(
         self, torch: Any, function: Callable[..., Any], stem: str, parameters: tuple[str, ...], updates: Any,
-        formula: Callable[[dict[str, Any]], Any] | None = None,
+        formula: Callable[[dict[str, Any]], Any] | None = None, below: bool = False,
     ) -> None:  # fmt: skip
+        self.below = below  # whether it is an operator below autograd
         self.formula = formula  # assay.torch_cases.independent_formulas
         self.updates = updates  # parameters that a call changes beside its result, or a function of the call
         self.torch = torch
@@ -112,7 +113,7 @@ class Oracle:
         if independent is None and not (self.widens and is_wider):
             return self._updating(named, *plain)
         with self.torch.no_grad():
-            found = changed_by(self.function(*plain[0], **plain[1]), plain[0])
+            found = changed_by(self._as_it_is(*plain), plain[0])
         if independent is not None and getattr(found, "shape", None) == independent.shape:
             return independent.to(found.dtype)
         try:
@@ -120,6 +121,20 @@ class Oracle:
         except (RuntimeError, NotImplementedError, TypeError, ValueError):
             return self._updating(named, *copies_of(self.torch, args, kwargs, {})[:2])
         return self._rounded(result, found)
+
+    def _as_it_is(self, args: Any, kwargs: Any) -> Any:
+        """The call's result. Of an operator below autograd that this device lacks for a mix of dtypes, which
+        another device has: its structure and dtypes, on tensors without memory."""
+        try:
+            return self.function(*args, **kwargs)
+        except RuntimeError:
+            if not self.below:
+                raise
+            tensor = self.torch.Tensor
+            args, kwargs = mapped(
+                (args, kwargs), lambda part: part.to("meta") if isinstance(part, tensor) else part
+            )
+            return self.function(*args, **kwargs)
 
     def _by_formula(self, named: dict[str, Any], args: Any, kwargs: Any) -> Any:
         """The formula's result; None if there is none, or if the call changes more than its result."""
