@@ -309,3 +309,30 @@ def test_operators_outside_of_calls_are_counted(training, tmp_path):
     missed = calls(tmp_path)[0]["dispatched"]["missed"]
     assert missed.get("aten.exp.default") == 1, missed
     assert "operators of a step ran outside" in done.stderr
+
+
+def test_no_argument_is_kept_alive(tmp_path):
+    program = """
+import gc
+import weakref
+import torch
+
+class Group:
+    pass
+
+group = Group()
+gone = weakref.ref(group)
+try:
+    torch.add(torch.ones(2), group)
+except TypeError:
+    pass
+try:
+    torch.nn.functional.pad(torch.ones(2), (1, 1), mode=group)
+except Exception:
+    pass
+del group
+gc.collect()
+print(gone() is None)
+"""
+    done = capture(tmp_path, program)
+    assert done.stdout == "True\n", done.stderr

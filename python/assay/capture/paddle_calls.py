@@ -136,7 +136,10 @@ class _Calls:
             return (type(value), *map(self.key, value))
         if isinstance(value, slice):
             return slice, self.key(value.start), self.key(value.stop), self.key(value.step)
-        return (type(value), repr(value)) if isinstance(value, float) else (type(value), value)
+        if isinstance(value, float):
+            return type(value), repr(value)
+        kept = value is None or isinstance(value, bool | int | str | complex | self.paddle.dtype)
+        return (type(value), value) if kept else (type(value),)  # a key keeps no other object alive
 
     def strides(self, tensor: Any) -> tuple[int, ...]:
         """Those of a tensor that is not contiguous."""

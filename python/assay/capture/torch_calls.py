@@ -52,6 +52,8 @@ class _Mode:
         self.names: dict[Any, str | None] = {}  # of functions; None: no call
         self.known = Known(recorder)
         self.plain = {torch.Tensor, torch.nn.Parameter, torch.nn.Buffer}
+        # A key must not keep any other object alive, such as a process group.
+        self.values = {bool, complex, torch.dtype, torch.device, torch.layout, torch.memory_format}
         self.local = threading.local()
         self.summaries = recorder.summaries
         self.active = True  # in the chosen steps
@@ -143,7 +145,7 @@ class _Mode:
             raise Inexpressible(f"a tensor of the class {kind.__name__}")
         if kind is slice:
             return kind, self.key(value.start), self.key(value.stop), self.key(value.step)
-        return kind, value
+        return (kind, value) if kind in self.values else (kind,)
 
     def _name(self, func: Any) -> str | None:
         """The name of a function that is met for the first time; None if it is no call that counts."""
