@@ -139,7 +139,9 @@ def parameters_of(torch: Any, api: str, function: Any) -> tuple[str, ...]:
         return tuple(argument.name for argument in _schemas(function)[0].arguments)
     try:
         if _is_replaced(function):
-            function = _documented(torch, api, function)
+            listed = _documented(torch, api, function)
+            if listed is None or inspect.signature(listed).parameters:  # a module may list one without
+                function = listed
         known = inspect.signature(function).parameters
         return tuple(name for name, each in known.items() if each.kind is not each.VAR_KEYWORD)
     except (TypeError, ValueError):  # a function of C
