@@ -4,7 +4,6 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <ATen/native/CPUFallback.h>
-#include <ATen/native/Resize.h>
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/view_native.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
@@ -12,7 +11,9 @@
 #include <torch/extension.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 namespace {
 
@@ -38,7 +39,11 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   bool isBuilt() const override { return true; }
   bool isAvailable() const override { return true; }
   void resizePrivateUse1Bytes(const c10::Storage& storage, size_t bytes) const override {
-    at::native::resize_bytes_nocuda(storage, bytes);
+    at::DataPtr memory = host_memory.allocate(bytes);
+    const size_t kept = std::min(bytes, storage.nbytes());
+    if (kept > 0) std::memcpy(memory.get(), storage.data(), kept);
+    storage.unsafeGetStorageImpl()->set_data_ptr(std::move(memory));
+    storage.unsafeGetStorageImpl()->set_nbytes(bytes);
   }
   const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override {
     return at::detail::getDefaultCPUGenerator();
@@ -90,7 +95,7 @@ const at::Tensor& resize(const at::Tensor& self, c10::IntArrayRef size,
   tensor->set_sizes_contiguous(size);
   const auto bytes =
       at::detail::computeStorageNbytesContiguous(size, self.element_size(), self.storage_offset());
-  if (bytes > self.storage().nbytes()) at::native::resize_bytes_nocuda(self.storage(), bytes);
+  if (bytes > self.storage().nbytes()) hooks.resizePrivateUse1Bytes(self.storage(), bytes);
   return self;
 }
 

@@ -506,8 +506,8 @@ def test_a_device_of_another_module_is_tested_through_the_host(api, device_folde
         f"[lanes.late]\n{lane.replace('modules', 'modules_in_lane')}environment = [{values}]\n"
         f'[lanes.wrong]\n{lane}environment = [{values}, "PRIVATE_DEVICE_FAULT=1"]\n'
     )
-    relu = 'torch.relu(Tensor([20], "float32"))'
-    cases = [case for case in PASSING if "ops.aten" not in case] + [relu, *ON_TWO_DEVICES]
+    relu, resizing = (f'torch.{name}(Tensor([20], "float32"))' for name in ("relu", "abs"))
+    cases = [case for case in PASSING if "ops.aten" not in case] + [relu, resizing, *ON_TWO_DEVICES]
     said, listed = api(cases, lane="right")
     assert "test lane on private:0" in said
     assert len(listed("pass").splitlines()) == len(cases)
