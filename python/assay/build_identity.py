@@ -1,7 +1,8 @@
 """Which build of a framework this process has imported, and on what machine: two short texts.
 
-A build is known by its version, its commit, the contents of its files, the interpreter, the CUDA version and
-the environment variables that change what it computes. Two builds of one version differ in at least one part.
+A build is known by its version, its commit, the contents of its files, the interpreter, the CUDA version, the
+modules that a lane adds, and the environment variables that change what it computes. Two builds of one version
+differ in at least one part.
 
 Files are its Python files and libraries, libraries that are loaded from elsewhere, and Python files that
 PYTHONPATH has put before or over it. A file is read once; its hash is kept in the user's cache for as long as
@@ -22,7 +23,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from assay import own_tables
+from assay import extensions, own_tables
 
 CACHE_VERSION = 1
 JUST_WRITTEN = 1_000_000_000  # ns; a file so young may change again without another time stamp
@@ -54,6 +55,8 @@ def build(framework: Any) -> str:
         parts.append(f"CUDA {cuda}")
     if own := own_tables.identity():
         parts.append(f"own tables {own}")
+    if modules := extensions.named(extensions.MODULES) + extensions.named(extensions.IN_LANE):
+        parts.append(f"modules {' '.join(modules)}")
     parts += sorted(
         f"{name}={value}"
         for name, value in os.environ.items()

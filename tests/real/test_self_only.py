@@ -142,8 +142,10 @@ def test_a_kernel_that_replaces_pytorchs_own_is_no_reference_of_itself(api, tmp_
     mine = f'[lanes.mine]\nframework = "torch"\n{key} = ["back_end"]\n'
     (tmp_path / "assay.toml").write_text("version = 1\n" + plain + mine)
     shutil.rmtree(tmp_path / "run")
-    code, output = api([case], "--test-lane=mine", "--values=usual")
+    untouched = 'torch.acosh(Tensor([40], "float32"))'
+    code, output = api([case, untouched], "--test-lane=mine", "--values=usual")
     assert code == 1, output
+    assert listed(tmp_path, "pass") == {untouched}  # the reference lane has none of these kernels
 
 
 def test_another_execution_is_a_reference(api, tmp_path):
