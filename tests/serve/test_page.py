@@ -193,7 +193,7 @@ def test_cases_without_a_kernel_do_not_lower_the_pass_rate(run, page):
     open_report(run, page)
     page.evaluate("put({...run, outcomes: {pass: 2, no_kernel: 8}})")
     assert page.locator(".tiles").inner_text().split("\n")[1].startswith("100.00% of 2 judged")
-    page.evaluate("put({...run, outcomes: {no_kernel: 8}, findings: []})")
+    page.evaluate("put({...run, outcomes: {no_kernel: 8}, findings: [], verdict: null})")
     assert verdict(page) == ["○ Nothing was judged"]
 
 
