@@ -1,8 +1,8 @@
 """Which build of a framework this process has imported, and on what machine: two short texts.
 
 A build is known by its version, its commit, the contents of its files, the interpreter, the CUDA version, a
-lane's modules, and the environment variables that change what it computes. Two builds of one version differ in
-at least one part.
+lane's modules, and the environment variables that change what it computes. Two builds of one version
+differ in at least one part.
 
 Files are its Python files and libraries, libraries that are loaded from elsewhere, and Python files that
 PYTHONPATH has put before or over it. A file is read once; its hash is kept in the user's cache for as long as

@@ -7,6 +7,7 @@ from typing import Any
 
 from assay import seed_check
 from assay.draw_distribution import Distribution
+from assay.error_bar import Inputs, bar_of
 from assay.execution import Execution
 from assay.frameworks import Framework, missing
 from assay.ignored import ignored_by
@@ -16,7 +17,7 @@ from assay.layers import LAYER
 from assay.names import callable_name, public_name
 from assay.operators import ROOT as OPERATORS
 from assay.operators import check_arguments, custom_name
-from assay.regimes import Inputs, bar_of, equalities_of, skip_of, specs_in
+from assay.regimes import equalities_of, skip_of, specs_in
 from assay.registry import REGISTRY, Api
 from assay.results import flatten
 from assay.shared import UPSTREAM

@@ -46,7 +46,7 @@ class HandOver:
         terms: Callable[[int], tuple[float, float, float]] | None = None,
     ) -> Leaf:
         """The leaf for a result. `terms` gives the parts of a tensor's error bar, from its number of elements
-        (regimes.bar_of)."""
+        (error_bar.bar_of)."""
         equal = EQUALITY_CODES[equality]
         if isinstance(value, self.framework.tensor_type):
             dense = self.framework.dense(value)

@@ -2,7 +2,8 @@
 
 import pytest
 from assay import regimes
-from assay.regimes import MOST_ELEMENTS, REGIMES, TRAITS, Inputs, bar_of, fill_of, skip_of, terms_of
+from assay.error_bar import ALONE, Inputs, bar_of, terms_of
+from assay.regimes import MOST_ELEMENTS, REGIMES, TRAITS, fill_of, skip_of
 from assay.rules import (
     CONSTANT,
     CORNERS,
@@ -16,6 +17,7 @@ from assay.rules import (
     WITH_NAN,
     Fill,
 )
+from assay.shared import FEW_TERMS
 from assay.spec import TensorSpec
 
 
@@ -139,7 +141,7 @@ def test_terms_are_the_depth_of_a_product(apis):
 def test_a_sum_over_windows_is_never_of_few_terms(apis):
     # The gradient of a weight [6, 4, 3, 3] over images [3, 4, 8, 8] adds up 3 · 8 · 8 = 192 terms.
     for name in ("paddle.nn.functional.conv2d", "paddle.nn.Conv2D"):
-        assert terms_of(apis[name], Inputs([6, 216, 768], 8), 216) > regimes.FEW_TERMS
+        assert terms_of(apis[name], Inputs([6, 216, 768], 8), 216) > FEW_TERMS
 
 
 def test_where_places_are_computed_the_bar_knows_the_extent(apis):
@@ -171,8 +173,8 @@ def test_rows_have_as_many_terms_as_elements(apis):
 def test_a_loss_by_element_adds_nothing_up(apis):
     loss = apis["paddle.nn.functional.square_error_cost"]
     assert bar_of(loss, "usual", Inputs([400, 400], 400), 400) == (1, 0, 0)
-    assert bar_of(apis["paddle.tanh"], "wide", Inputs([9], 9), 9) == (regimes.ALONE, 0, 0)
-    assert bar_of(apis["paddle.lgamma"], "wide", Inputs([9], 9), 9) == (regimes.ALONE, 0, 0.5)
+    assert bar_of(apis["paddle.tanh"], "wide", Inputs([9], 9), 9) == (ALONE, 0, 0)
+    assert bar_of(apis["paddle.lgamma"], "wide", Inputs([9], 9), 9) == (ALONE, 0, 0.5)
     assert bar_of(apis["paddle.exp"], "wide", Inputs([9], 9), 9, 4.0) == (1, 0, 2)
     assert bar_of(apis["paddle.tanh"], "wide", Inputs([9, 9], 9), 9, 4.0) == (1, 0, 4)
     # 1 - x has the digits of 1.
@@ -226,7 +228,7 @@ def test_constant_values_are_for_long_sums_whatever_their_size(apis):
 
     assert runs("paddle.mean", 100, 100) and runs("paddle.mean", 1000, 1000)
     assert not runs("paddle.mean", 100) and not runs("paddle.abs", 1000, 1000)
-    bar = [regimes.bar_of(apis["paddle.sum"], "constant", Inputs([n], n), 1)[0] for n in (40, 2000, 10**8)]
+    bar = [bar_of(apis["paddle.sum"], "constant", Inputs([n], n), 1)[0] for n in (40, 2000, 10**8)]
     assert bar == [65, 2000, 4096]
 
 

@@ -8,10 +8,10 @@ from assay.arguments import widened
 from assay.known_deviation import avoids, follows
 from assay.orders import np
 from assay.reference import on_host, torch
-from assay.regimes import FEW_TERMS, HALF, POSITIVE
+from assay.regimes import HALF, POSITIVE
 from assay.registry import api, same
 from assay.rules import MAGNITUDES, Fill, halves, integers, positive, uniform
-from assay.shared import MOST_ELEMENTS
+from assay.shared import FEW_TERMS, MOST_ELEMENTS
 from assay.shorthand import FACTORS, IN_PLACE, METHOD_IN_PLACE, PUBLIC, edges, special, spread
 from assay.spec import FLOATING, INTEGER, TensorSpec
 
