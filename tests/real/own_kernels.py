@@ -38,6 +38,11 @@ def add_one_(x, y):
     x += 1
 
 
+def add_one_and_return_(x, y):
+    x += 1
+    return x
+
+
 def add_one_reference(x, y):
     return x + 1
 

@@ -60,9 +60,6 @@ def test_what_was_once_a_false_alarm_is_none(tmp_path):
         'paddle.squeeze(Tensor([], "float32"), axis=Tensor([1], "int32"))': "pass",
         # Paddle's "float" is float64, as NumPy's.
         'paddle.Tensor.cast(Tensor([4, 5], "float32"), "float")': "pass",
-        # More indices than an axis has places: a place written twice has no gradient that both agree on.
-        'paddle.Tensor.__setitem__(Tensor([12, 12, 3], "float32"), tuple(Tensor([80], "int64"), '
-        'Tensor([80], "int64")), Tensor([80, 3], "float32"))': "pass",
         # Overlaps of 2/5 in float32 are above 0.4 as a double, and equal to it as a float32.
         'paddle.vision.ops.nms(Tensor([200, 4], "float32"), 0.4, Tensor([200], "float32"))': "pass",
         # A build without CUDA knows no flags of cuDNN, which this asks for first.
@@ -78,6 +75,13 @@ def test_what_was_once_a_false_alarm_is_none(tmp_path):
         'Tensor([2, 2, 0, 1], "float64"), groups=1, padding=list[1, 1], data_format="NHWC")': "rejected",
     }
     check(tmp_path, expected)
+
+
+def test_places_that_are_written_twice_have_no_gradient_that_both_agree_on(tmp_path):
+    case = 'paddle.Tensor.__setitem__(Tensor([12, 12, 3], "float32"), tuple(Tensor([80], "int64"), '
+    case += 'Tensor([80], "int64")), Tensor([80, 3], "float32"))'
+    # Under `layout` Paddle writes outside of the view (docs/findings/paddle-setitem-strided-list.toml).
+    check(tmp_path, {case: "pass"}, "--values=usual,wide,nan,infinity,exact")
 
 
 def test_nor_what_other_values_once_made_one(tmp_path):

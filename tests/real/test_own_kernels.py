@@ -87,6 +87,7 @@ def test_a_kernel_in_place_is_compared_by_what_it_changes(kernel):
     inputs = '(Tensor([8, 32], "float32"), Tensor([3], "float32"))'
     flags = (f"--reference={own('add_one_reference')}", "--changes=x")
     assert kernel(own("add_one_"), *flags, inputs=inputs)[0] == 0
+    assert kernel(own("add_one_and_return_"), *flags, inputs=inputs)[0] == 0
     code, output = kernel(own("adds_twice_"), *flags, inputs=inputs)
     assert code == 1 and "x afterwards" in output, output
     code, output = kernel(own("add_one_"), inputs=inputs)

@@ -33,15 +33,18 @@ def _by_value(name, function, **rules):
         return x.over(function)
 
 
-for (
-    _name
-) in "sin tan asin atan sinh tanh asinh atanh sqrt square log1p abs neg deg2rad rad2deg expm1".split():
+for _name in "sin tan asin atan tanh asinh atanh sqrt square log1p abs neg deg2rad rad2deg expm1".split():
     _by_value(
         _name,
         lambda values, name=_name: getattr(torch, name)(values),
         **({"x": _OVER_POSITIVE[_name]} if _name in _OVER_POSITIVE else {}),
         undefined={"wide": _infinite} if _name == "expm1" else {},
     )
+# In float64, because PyTorch's function overflows too early.
+_by_value(
+    "sinh",
+    lambda values: torch.sinh(values.to(torch.promote_types(values.dtype, torch.float64))).to(values.dtype),
+)
 _by_value("isnan", lambda values: torch.isnan(values), grad=COUNTS)
 
 
