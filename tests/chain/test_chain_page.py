@@ -110,6 +110,7 @@ def test_task_which_model_lost_its_export_and_why(folder, page):
     page.get_by_role("link", name="Failures").click()
     page.locator(".detail").first.wait_for(state="detached")  # the view before has such links, too
     page.locator("td a", has_text="broken").click()  # a failure leads to its model
+    page.locator(".detail table").wait_for()
     assert page.locator(".detail table").count() == 1
 
 
