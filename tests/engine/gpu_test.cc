@@ -1,18 +1,16 @@
 // Slots on GPUs, where none is: a plug-in whose GPUs are host memory (tests/device/fake_device.cc),
 // a management library that tells of them, and fake frameworks.
 
+#include "gpu.h"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/file.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 
-#include "base/atomic_file.h"
 #include "base/fd.h"
-#include "cli.h"
 #include "store/open_store.h"
 #include "wire/frame.h"
 #include "wire/messages_generated.h"
@@ -27,45 +25,6 @@ using ::testing::Not;
 using ::testing::Pair;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
-
-class Gpu : public ::testing::Test {
- protected:
-  void SetUp() override {
-    set("ASSAY_DEVICE_PLUGIN", FAKE_DEVICE);
-    set("LD_LIBRARY_PATH", FAKE_NVML_FOLDER);
-    set("FAKE_GPU_BUILDS", "paddle torch");
-  }
-  void TearDown() override {
-    for (const char* name : names_) ::unsetenv(name);
-    ::setenv("PATH", path_.c_str(), 1);
-  }
-  // What stands in the place of NVIDIA's daemon of MPS.
-  void daemon(const std::string& script) { program("nvidia-cuda-mps-control", script); }
-  void program(const std::string& name, const std::string& script) {
-    const std::filesystem::path file = cli_.folder() / name;
-    ASSERT_TRUE(write_file(file, "#!/bin/sh\n" + script));
-    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
-    ::setenv("PATH", (cli_.folder().string() + ":" + path_).c_str(), 1);
-  }
-  void set(const char* name, const char* value) {
-    ::setenv(name, value, 1);
-    names_.push_back(name);
-  }
-  CliResult run(const std::vector<std::string>& arguments) {
-    std::vector<std::string> all{"api", "--log_dir=" + cli_.run().string()};
-    all.insert(all.end(), arguments.begin(), arguments.end());
-    return cli_.call(all);
-  }
-  std::string lane_log(const std::string& name) {
-    const auto text = read_file(cli_.run() / "lanes" / name);
-    return text ? *text : std::string();
-  }
-  Cli cli_;
-
- private:
-  std::vector<const char*> names_;
-  const std::string path_ = std::getenv("PATH");
-};
 
 // Idle lanes keep contexts and the frameworks' caches. (So little room is left that none are
 // spare.)
@@ -369,84 +328,6 @@ TEST_F(Gpu, ThePlugInIsLookedForNearTheProgram) {
   const CliResult result = cli_.call_program({"assay", "doctor"});
   EXPECT_THAT(result.output, Not(HasSubstr(cli_.folder().parent_path().string() + "/lib/")));
   EXPECT_THAT(result.output, HasSubstr("GPU 0"));
-}
-
-// As compute-sanitizer 2025.3 writes it.
-constexpr const char* kOutOfBounds =
-    "========= Invalid __global__ write of size 4 bytes\n"
-    "=========     at oob_write(float *, long long)+0x90 in planted.cu:2\n"
-    "=========     by thread (0,0,0) in block (0,0,0)\n"
-    "=========     Access to 0x7f1fe2800190 is out of bounds\n"
-    "========= \n";
-// What fails while it is asked for, as frameworks do, is no fault of a kernel.
-constexpr const char* kFailedCall =
-    "========= Program hit cudaErrorInvalidValue (error 1) due to \"invalid argument\" on CUDA API "
-    "call to cudaMemset.\n"
-    "=========     Saved host backtrace up to driver entry point at error\n"
-    "========= \n";
-
-class Sanitizer : public Gpu {
- protected:
-  // What stands in the place of NVIDIA's program: it begins its log, and becomes what it is to run.
-  void SetUp() override {
-    Gpu::SetUp();
-    program(
-        "compute-sanitizer",
-        "echo \"$@\" >>" + (cli_.folder() / "called").string() +
-            "\nwhile case \"$1\" in --*) true;; *) false;; esac; do\n"
-            "  if test \"$1\" = --log-file; then echo '========= COMPUTE-SANITIZER' >\"$2\"; fi\n"
-            "  shift 2\ndone\nexec \"$@\"\n");
-  }
-  // What it finds in kernels of fake("sanitized").
-  void finds(const std::string& text) {
-    const std::string file = (cli_.folder() / "said").string();
-    ASSERT_TRUE(write_file(file, text));
-    said_ = file;
-    set("FAKE_SANITIZER_SAYS", said_.c_str());
-  }
-  std::string said_;
-};
-
-TEST_F(Sanitizer, TheCaseWhoseKernelItReportsIsNamed) {
-  finds(std::string(kFailedCall) + kOutOfBounds + kOutOfBounds);
-  const std::string cases =
-      cli_.write_cases({fake("echo"), fake("sanitized"), fake("echo", 4), fake("wrong")});
-  const CliResult result = run(
-      {"--api_config_file=" + cases, "--use_compute_sanitizer=True", "--num_workers_per_gpu=2"});
-  EXPECT_EQ(result.status.code, 1);
-  EXPECT_THAT(
-      cli_.outcomes(),
-      UnorderedElementsAre(Pair(fake("echo"), "pass"), Pair(fake("echo", 4), "pass"),
-                           Pair(fake("wrong"), "mismatch"), Pair(fake("sanitized"), "sanitizer")))
-      << result.output;
-  EXPECT_THAT(result.output,
-              AllOf(HasSubstr("Invalid __global__ write of size 4 bytes; at oob_write(float *, "
-                              "long long)+0x90 in planted.cu:2"),
-                    HasSubstr("(and 1 more reports)"), HasSubstr("one worker:"),
-                    Not(HasSubstr("contaminated"))));
-  const auto called = read_file(cli_.folder() / "called");
-  ASSERT_TRUE(called);
-  EXPECT_THAT(*called, AllOf(HasSubstr("--tool memcheck"), HasSubstr("assay.server")));
-  EXPECT_EQ(std::count(called->begin(), called->end(), '\n'), 1) << "the lane under test alone";
-  const auto log = read_file(cli_.run() / "api_config_sanitizer.txt");
-  EXPECT_TRUE(log && log->find("sanitized") != std::string::npos);
-}
-
-TEST_F(Sanitizer, CallsThatFailAreNoFaultOfAKernel) {
-  finds(kFailedCall);
-  const CliResult result = run({"--api_config_file=" + cli_.write_cases({fake("sanitized")}),
-                                "--use_compute_sanitizer=racecheck"});
-  EXPECT_THAT(cli_.outcomes(), UnorderedElementsAre(Pair(fake("sanitized"), "pass")))
-      << result.output;
-  const auto called = read_file(cli_.folder() / "called");
-  EXPECT_TRUE(called && called->find("--tool racecheck") != std::string::npos);
-}
-
-TEST_F(Sanitizer, ARunIsResumedUnderTheSameToolOnly) {
-  finds(kOutOfBounds);
-  const std::string cases = "--api_config_file=" + cli_.write_cases({fake("echo")});
-  EXPECT_EQ(run({cases, "--use_compute_sanitizer=initcheck"}).status.code, 0);
-  EXPECT_THAT(run({cases}).output, HasSubstr("was begun with test.device = gpu under initcheck"));
 }
 
 TEST_F(Gpu, MemoryLimitsTheWorkers) {

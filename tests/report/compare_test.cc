@@ -8,130 +8,30 @@
 #include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
+#include "compared_runs.h"
 #include "report/baseline.h"
 #include "report/junit.h"
-#include "report/load_past.h"
 #include "report/run_report.h"
 #include "report/run_verdict.h"
-#include "stored_run.h"
 
 namespace assay {
 namespace {
 
+using testing::after;
+using testing::before;
+using testing::came_to;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::mismatch;
 using ::testing::Not;
+using testing::not_finite;
+using testing::past_of;
+using testing::run_of;
+using testing::said;
+using testing::Standing;
 using testing::StoredRun;
-
-Verdict came_to(Outcome outcome, std::uint8_t flags = 0, std::string message = "m") {
-  return {outcome, 0, flags, "", std::move(message)};
-}
-
-// A wrong value in float32.
-Fault wrong(std::string values = "usual", double error = 20) {
-  Fault fault;
-  fault.values = std::move(values);
-  fault.leaf = "";
-  fault.kinds = kValue;
-  fault.dtype = "float32";
-  fault.error = error;
-  fault.message = "off by " + std::to_string(error);
-  return fault;
-}
-
-Fault not_finite(std::string values = "nan") {
-  Fault fault = wrong(std::move(values), 0);
-  fault.special = true;
-  fault.message = "NaN where 0 is right";
-  return fault;
-}
-
-Verdict mismatch(std::vector<Fault> faults) {
-  return {Outcome::mismatch, kValue, 0, "", faults.front().message, std::move(faults)};
-}
-
-struct Standing {
-  const char* text;
-  Verdict verdict;
-};
-
-std::unique_ptr<StoredRun> run_of(const std::vector<Standing>& cases,
-                                  const std::map<std::string, std::string>& properties = {}) {
-  auto run = std::make_unique<StoredRun>();
-  for (const Standing& each : cases) run->add(each.text, each.verdict);
-  for (const auto& [key, value] : properties) {
-    StoredRun::must(run->store().set_property(key, value));
-  }
-  StoredRun::must(run->store().commit());
-  return run;
-}
-
-// The run's folder, with its store closed: SQLite lets one process and one opener at it.
-PastRun past_of(const std::vector<Standing>& cases,
-                const std::map<std::string, std::string>& properties = {}) {
-  const testing::Folder folder;
-  {
-    const auto store = StoredRun::must(open_store(folder.path(), StoreMode::create));
-    for (const Standing& each : cases) {
-      const std::uint64_t id = case_id(each.text);
-      StoredRun::must(store->add_case(wire::planned_case(id, each.text)));
-      FinishedCase finished;
-      finished.id = id;
-      finished.text = each.text;
-      finished.verdict = each.verdict;
-      StoredRun::must(store->finish(finished));
-    }
-    for (const auto& [key, value] : properties) StoredRun::must(store->set_property(key, value));
-    StoredRun::must(store->commit());
-  }
-  return StoredRun::must(load_past(folder.path().string()));
-}
-
-// "new paddle.a: value", "lost paddle.b", …
-std::vector<std::string> said(const RunComparison& comparison) {
-  std::vector<std::string> lines;
-  for (const auto& [key, compared] : comparison.faults) {
-    if (compared.state == FaultState::known) continue;
-    lines.push_back(fmt::format("{} {} {}: {}{}{}", word(compared.state), name(key.outcome),
-                                key.api, key.how, compared.why.empty() ? "" : "; ", compared.why));
-  }
-  for (const LostCoverage& lost : comparison.lost) {
-    lines.push_back(fmt::format("{} {}", lost.rejected ? "rejected" : "lost", lost.api));
-  }
-  for (const auto& [key, known] : comparison.fixed) {
-    lines.push_back(fmt::format("fixed {} {}", name(key.outcome), key.api));
-  }
-  return lines;
-}
-
-const std::vector<Standing>& before() {
-  static const std::vector<Standing> all{
-      {"paddle.broke(1)", came_to(Outcome::pass)},
-      {"paddle.crashes(1)", came_to(Outcome::mismatch)},
-      {"paddle.gone(1)", came_to(Outcome::mismatch)},
-      {"paddle.known(1)", came_to(Outcome::mismatch)},
-      {"paddle.lost(1)", came_to(Outcome::pass)},
-      {"paddle.mended(1)", came_to(Outcome::test_error)},
-      {"paddle.never(1)", came_to(Outcome::no_kernel)},
-      {"paddle.refused(1)", came_to(Outcome::pass)},
-  };
-  return all;
-}
-
-const std::vector<Standing>& after() {
-  static const std::vector<Standing> all{
-      {"paddle.broke(1)", came_to(Outcome::mismatch)},
-      {"paddle.crashes(1)", came_to(Outcome::crash)},
-      {"paddle.fresh(1)", came_to(Outcome::timeout)},
-      {"paddle.known(1)", came_to(Outcome::mismatch)},
-      {"paddle.lost(1)", came_to(Outcome::no_kernel)},
-      {"paddle.mended(1)", came_to(Outcome::pass)},
-      {"paddle.never(1)", came_to(Outcome::no_kernel)},
-      {"paddle.refused(1)", came_to(Outcome::rejected)},
-  };
-  return all;
-}
+using testing::wrong;
 
 TEST(Compare, ReportsNewLostAndFixedFaults) {
   const auto now = run_of(after());
@@ -448,113 +348,6 @@ TEST(Baseline, AnOldOneIsReadWithANotice) {
   const auto bad = load_past((folder / "bad.txt").string());
   ASSERT_FALSE(bad);
   EXPECT_THAT(bad.error().message, HasSubstr("bad.txt:2: invalid line in a baseline"));
-}
-
-// ---- lists of known faults: no counts ----
-
-constexpr const char* kList =
-    "# Kept by people.\nversion = 2\n\n[settings]\n\"paddle\" = \"3.3.1\"\n\n"
-    "# issue 71234\n[[fault]]\napi = \"paddle.f\"\noutcome = \"mismatch\"\nwhere = \"result\"\n"
-    "how = \"value\"\nreason = \"off by one\"\nupstream = \"\"\n\n"
-    "[[fault]]\napi = \"paddle.relu\"\noutcome = \"mismatch\"\nwhere = \"result\"\n"
-    "how = \"not finite\"\nvalues = [\"nan\"]\nreason = \"relu(NaN) is 0\"\nupstream = \"\"\n";
-
-RunComparison against_list(RunReader& now, const std::string& list = kList) {
-  const testing::Folder folder;
-  StoredRun::must(write_file(folder / "list.toml", list));
-  return StoredRun::must(
-      compare_runs(now, StoredRun::must(load_past((folder / "list.toml").string())), false));
-}
-
-TEST(FaultList, AFaultIsKnownInAnyNumberAndExtentOfCases) {
-  Fault doubles = wrong("wide", 1e9);
-  doubles.dtype = "float64";
-  const auto now = run_of({{"paddle.f(1)", mismatch({wrong(), doubles})},
-                           {"paddle.f(2)", mismatch({wrong("nan")})},
-                           {"paddle.relu(1)", mismatch({not_finite()})}});
-  const RunComparison comparison = against_list(now->store());
-  EXPECT_THAT(said(comparison), IsEmpty());
-  EXPECT_EQ(comparison.count(FaultState::known), 2U);
-}
-
-TEST(FaultList, OtherFaultsOfItsApisAreNew) {
-  const auto now = run_of({{"paddle.f(1)", mismatch({not_finite()})},
-                           {"paddle.f(2)", came_to(Outcome::crash)},
-                           {"paddle.relu(1)", mismatch({not_finite("usual")})}});
-  EXPECT_THAT(said(against_list(now->store())),
-              ElementsAre("new crash paddle.f: m", "new mismatch paddle.f: not finite",
-                          "grown mismatch paddle.relu: not finite; also under usual values"));
-}
-
-TEST(FaultList, NothingIsFixedOrLostAndOtherSettingsAreNotCompared) {
-  const auto now = run_of({{"paddle.f(1)", came_to(Outcome::pass)},
-                           {"paddle.f(2)", came_to(Outcome::no_kernel)},
-                           {"paddle.relu(1)", came_to(Outcome::rejected)}},
-                          {{"paddle", "3.3.1"}, {"seed", "7"}});
-  const RunComparison comparison = against_list(now->store());
-  EXPECT_THAT(said(comparison), IsEmpty());
-  EXPECT_THAT(comparison.settings, IsEmpty());
-  EXPECT_THAT(comparison_table(comparison), Not(HasSubstr("not kept")));
-  // One fault with a number makes it the baseline of a run: what it does not list was judged.
-  const std::string counted =
-      std::string(kList).replace(std::string(kList).find("reason"), 0, "cases = 1\nof = 2\n");
-  EXPECT_THAT(said(against_list(now->store(), counted)),
-              ElementsAre("lost paddle.f", "rejected paddle.relu", "fixed mismatch paddle.f"));
-}
-
-TEST(FaultList, SettingsThatItStatesAreCompared) {
-  const auto now = run_of({{"paddle.f(1)", came_to(Outcome::pass)}}, {{"paddle", "3.4.0"}});
-  const RunComparison comparison = against_list(now->store());
-  ASSERT_EQ(comparison.settings.size(), 1U);
-  EXPECT_EQ(comparison.settings[0].now, "3.4.0");
-}
-
-TEST(FaultList, WritingAddsFaultsAndRegimesAndKeepsAllElse) {
-  const testing::Folder folder;
-  const auto file = folder / "list.toml";
-  StoredRun::must(write_file(file, kList));
-  const auto passing = run_of({{"paddle.f(1)", came_to(Outcome::pass)}}, {{"seed", "7"}});
-  EXPECT_EQ(written(passing->store(), file), kList);
-  const auto failing = run_of({{"paddle.f(1)", mismatch({wrong("wide")})},
-                               {"paddle.g(1)", mismatch({wrong()})},
-                               {"paddle.relu(1)", mismatch({not_finite("infinity")})},
-                               {"paddle.relu(2)", came_to(Outcome::pass, kFlaky)}});
-  StoredRun::must(failing->store().add_invalid({"a.txt:1", "paddle.(", "expected a name"}));
-  const std::string text = written(failing->store(), file);
-  std::string expected = kList;
-  expected.replace(expected.find("[\"nan\"]"), 7, "[\"infinity\", \"nan\"]");
-  expected.insert(expected.find("[[fault]]\napi = \"paddle.relu\""),
-                  "[[fault]]\napi = \"paddle.g\"\noutcome = \"mismatch\"\nwhere = \"result\"\n"
-                  "how = \"value\"\nvalues = [\"usual\"]\nreason = \"\"\nupstream = \"\"\n\n");
-  EXPECT_EQ(text, expected);
-  // A line that is no case is no fault of a framework.
-  EXPECT_THAT(said(against_list(failing->store(), text)), ElementsAre(HasSubstr("new invalid")));
-}
-
-TEST(FaultList, KnownStandsForTheListsOfTheFrameworksOfTheRun) {
-  const testing::Folder folder;
-  StoredRun::must(write_file(folder / "paddle-3.3.1.toml", kList));
-  const std::string other =
-      std::string(kList).replace(std::string(kList).find("paddle.f"), 8, "paddle.g");
-  StoredRun::must(write_file(folder / "torch-2.13.0.toml", other));
-  const auto faults = [&](const std::string& paddle, const std::string& torch) {
-    return StoredRun::must(load_shipped_faults(folder.path(), {{"test.lane", "paddle"},
-                                                               {"reference.lane", "torch"},
-                                                               {"paddle", paddle},
-                                                               {"torch", torch}}));
-  };
-  const PastRun both = faults("3.3.1", "2.13.0+cpu");
-  EXPECT_EQ(both.faults.size(), 3U);
-  EXPECT_EQ(both.name, "known (paddle-3.3.1, torch-2.13.0)");
-  EXPECT_EQ(both.notice, "");
-  const PastRun newer = faults("3.4.0", "2.13.0+cpu");
-  EXPECT_EQ(newer.faults.size(), 2U);
-  EXPECT_EQ(newer.notice, "assay ships no known faults of paddle-3.4.0");
-  // A run without its own reference lane has one framework.
-  EXPECT_EQ(StoredRun::must(
-                load_shipped_faults(folder.path(), {{"test.lane", "paddle"}, {"paddle", "3.3.1"}}))
-                .name,
-            "known (paddle-3.3.1)");
 }
 
 // ---- JUnit ----
