@@ -6,7 +6,6 @@ Without a reference both lanes load the kernel. Only the command line names them
 
 import ast
 import difflib
-import importlib.util
 import inspect
 import json
 import os
@@ -17,7 +16,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from assay import rules
+from assay import own_tables, rules
 from assay.layers import LAYER, Made
 from assay.own_tables import KERNEL, REFERENCE
 from assay.registry import Api
@@ -41,12 +40,8 @@ def load(place: str) -> Callable[..., Any]:
     path = pathlib.Path(file)
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))
-    spec = importlib.util.spec_from_file_location(f"assay_kernel_{path.stem}", file)
-    if spec is None or spec.loader is None:
-        raise Unusable(f"{file} is no Python file")
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        module = own_tables.module_of(f"assay_kernel_{path.stem}", path)
     except BaseException as error:
         raise Unusable(f"{file} cannot be imported: {type(error).__name__}: {error}") from error
     found = getattr(module, name, None)
@@ -85,23 +80,25 @@ def checked(function: Callable[..., Any], facts: dict[str, Any]) -> Callable[...
 
 
 def in_place(function: Callable[..., Any], facts: dict[str, Any]) -> Callable[..., Any]:
-    """The function, which changes its parameters `changes` also if a reference returns their new values."""
+    """The function, which changes its parameters `changes` also if a reference returns their new values. It
+    returns a list of what else it returns."""
     changes, names = facts["changes"], facts["names"]
     if not changes:
         return function
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: Any, **kwargs: Any) -> list[Any]:
         given = dict(zip(names, args, strict=False)) | kwargs
         changed = [given[name] for name in changes]
         before = [place._version for place in changed]
         result = function(*args, **kwargs)
-        returned = result if isinstance(result, list | tuple) else [result]
+        returned = list(result) if isinstance(result, list | tuple) else [result]
         if REFERENCE in os.environ and len(returned) == len(changed):
             for place, value, version in zip(changed, returned, before, strict=True):
                 fits = value is not None and value is not place and value.shape == place.shape
                 if fits and place._version == version:
                     place.copy_(value)
-        return () if facts["nothing"] else result
+            return []
+        return [each for each in returned if each is not None and all(each is not place for place in changed)]
 
     return call
 

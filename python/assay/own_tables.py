@@ -25,12 +25,19 @@ def files() -> list[pathlib.Path]:
 def load() -> None:
     """Runs the files. Raises whatever a file raises."""
     for file in files():
-        name = f"assay_own_apis.{file.stem}"
-        spec = importlib.util.spec_from_file_location(name, file)
-        if spec is None or spec.loader is None or name in sys.modules:
-            raise ImportError(f"{file}: cannot be loaded, or another folder has a file of this name")
-        module = sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        if (name := f"assay_own_apis.{file.stem}") in sys.modules:
+            raise ImportError(f"{file}: another folder has a file of this name")
+        module_of(name, file)
+
+
+def module_of(name: str, file: pathlib.Path) -> Any:
+    """Imports a file under this name. Raises whatever the file raises."""
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise ImportError("it is no Python file")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def names(tables: Mapping[str, Any]) -> list[str]:

@@ -5,7 +5,7 @@ guards. A fault raises KernelFault, so that the case ends as `test_error`. The c
 right kernel that does what kernels seldom do, such as copying its input; a reference decides better.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -42,60 +42,53 @@ class Checked:
         self.seen: set[Any] = set()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        given = args, kwargs
-        tensors = tensors_of(given)
-        kept = [tensor.detach().clone() for tensor in tensors]
+        checks = _Checks(self.kernel, self.facts, (args, kwargs))
+        tensors = checks.tensors
+        plain = all(tensor.is_contiguous() for tensor in tensors)
         torch.manual_seed(0)  # the checks repeat what is drawn
         try:
             result = self.kernel(*args, **kwargs)
         except Exception as error:
-            self._may_refuse(tensors, error)
+            why = f"{type(error).__name__}: {error}"
+            if "CUDA error" not in why and not plain:
+                raise Stop(SKIPPED, f"the kernel refuses tensors that are not contiguous: {why}") from error
+            if "CUDA error" not in why and [list(each.shape) for each in tensors] not in self.facts["given"]:
+                raise Stop(SKIPPED, f"the kernel refuses this shape, which assay has added: {why}") from error
             raise
         signature = repr([(tensor.shape, tensor.dtype, tensor.stride()) for tensor in tensors])
-        plain = all(tensor.is_contiguous() for tensor in tensors)
         small = sum(tensor.numel() for tensor in tensors) <= MOST_ELEMENTS
         if plain and small and signature not in self.seen:
             self.seen.add(signature)
-            _Checks(self, given, tensors, kept, result).run()
+            checks.run(result)
         return result
-
-    def _may_refuse(self, tensors: list[Any], error: Exception) -> None:
-        """A kernel may refuse tensors that are not contiguous, and shapes that nobody has given."""
-        if "CUDA error" in str(error):
-            return
-        why = f"{type(error).__name__}: {error}"
-        if not all(tensor.is_contiguous() for tensor in tensors):
-            raise Stop(SKIPPED, f"the kernel refuses tensors that are not contiguous: {why}") from error
-        if self.facts["given"] and [list(tensor.shape) for tensor in tensors] not in self.facts["given"]:
-            raise Stop(SKIPPED, f"the kernel refuses this shape, which assay has added: {why}") from error
 
 
 class _Checks:
     """The checks of one call."""
 
-    def __init__(self, of: Checked, given: Any, tensors: list[Any], kept: list[Any], result: Any) -> None:
-        self.kernel, self.facts, self.given, self.tensors, self.kept = (
-            of.kernel, of.facts, given, tensors, kept,
-        )  # fmt: skip
-        self.changed = self._changed(of.facts["changes"])
-        self.result = result
-        self.found = self._results(result, tensors)
-        self.moving = [place for place, each in enumerate(kept) if each.is_floating_point() and each.numel()]
+    def __init__(self, kernel: Callable[..., Any], facts: dict[str, Any], given: Any) -> None:
+        self.kernel, self.facts, self.given = kernel, facts, given
+        self.tensors = tensors_of(given)
+        self.kept = [tensor.detach().clone() for tensor in self.tensors]
+        self.named = dict(zip(facts["names"], given[0], strict=False)) | given[1]
+        self.changed = [  # positions of the tensors that the call may change
+            place
+            for place, each in enumerate(self.tensors)
+            if any(each is self.named.get(name) for name in facts["changes"])
+        ]
+        self.moving = [
+            place for place, each in enumerate(self.kept) if each.is_floating_point() and each.numel()
+        ]
 
-    def run(self) -> None:
+    def run(self, result: Any) -> None:
         """Raises KernelFault."""
-        alone = () if self.facts["reference"] else ALONE
-        for check in (*ALWAYS, *alone):
+        self.result = result
+        self.found = self._results(result, self.tensors)
+        for check in (*ALWAYS, *(() if self.facts["reference"] else ALONE)):
             try:
                 check(self)
             except Refusal:
                 continue
-
-    def _changed(self, names: list[str]) -> list[int]:
-        """The positions of the tensors that the call may change."""
-        given = dict(zip(self.facts["names"], self.given[0], strict=False)) | self.given[1]
-        ids = {id(tensor) for tensor in tensors_of([given[name] for name in names if name in given])}
-        return [place for place, each in enumerate(self.tensors) if id(each) in ids]
 
     def _results(self, result: Any, tensors: list[Any]) -> list[Any]:
         """The tensors that count as results, including the changed ones."""
@@ -112,7 +105,7 @@ class _Checks:
         except Exception as error:
             if "CUDA error" in str(error):
                 raise
-            raise Refusal from error
+            raise Refusal(f"{type(error).__name__}: {error}") from error
         return tensors_of(result) if graph else self._results(result, tensors)
 
     def again(self) -> list[Any]:
@@ -135,10 +128,7 @@ class _Checks:
         generator = torch.Generator("cpu").manual_seed(1)
         tensors = self.again()
         for place in self.moving:
-            signs = torch.randint(0, 2, tensors[place].shape, generator=generator, device="cpu").to(
-                tensors[place].device
-            )
-            tensors[place] = tensors[place] * (1 + change * (2 * signs - 1)).to(tensors[place].dtype)
+            tensors[place] *= 1 + change * signs_of(tensors[place], generator)
         return tensors
 
     # -- always --
@@ -147,15 +137,19 @@ class _Checks:
         """A second call with the same values, in memory that had other contents, gives the same."""
         trash = [torch.full_like(each, 3) for each in self.found if each.dtype != torch.bool]
         del trash  # an allocator hands this memory out again
-        first = self.found
-        for more in (self.call(self.again()), self.call(self.again())):
-            if not alike(more, first, ULPS):
-                raise KernelFault("a second call with the same inputs gives another result")
+        try:
+            more = [self.call(self.again()), self.call(self.again())]
+        except Refusal as error:
+            raise KernelFault(f"a second call with the same inputs raises {error}") from error
+        if not all(alike(each, self.found, ULPS) for each in more):
+            raise KernelFault("a second call with the same inputs gives another result")
 
     def is_not_cached(self) -> None:
         """A call with other values in the same tensors gives another result, and leaves no trace."""
-        reused = self.other(3)
+        reused, before = self.other(3), [each.clone() for each in self.found]
         self.call(reused)
+        if not all(map(bits_equal, self.found, before)):
+            raise KernelFault("a later call changes its result")
         if self.changed:
             return
         for place, each in zip(reused, self.again(), strict=True):
@@ -193,13 +187,8 @@ class _Checks:
 
     def is_no_view(self) -> None:
         """The result has memory of its own."""
-        if self.facts["view"]:
-            return
-        changed = {self.tensors[place].untyped_storage().data_ptr() for place in self.changed}
-        inputs = {each.untyped_storage().data_ptr() for each in self.tensors if each.numel()} - changed
-        if any(
-            each.numel() and each.untyped_storage().data_ptr() in inputs for each in tensors_of(self.result)
-        ):
+        inputs = memory_of(self.tensors) - memory_of(self.tensors[place] for place in self.changed)
+        if not self.facts["view"] and not inputs.isdisjoint(memory_of(tensors_of(self.result))):
             raise KernelFault("its result shares the memory of an input")
 
     # -- without a reference --
@@ -258,8 +247,9 @@ class _Checks:
 
     def name(self, place: int) -> str:
         """The parameter of a tensor."""
-        names = dict(zip(self.facts["names"], self.given[0], strict=False)) | self.given[1]
-        return next((name for name, each in names.items() if each is self.tensors[place]), f"input {place}")
+        return next(
+            (name for name, each in self.named.items() if each is self.tensors[place]), f"input {place}"
+        )
 
 
 ALWAYS = (
@@ -322,8 +312,17 @@ def directions(tensor: Any, slope: Any, generator: Any) -> Iterator[Any]:
     if largest := float(slope.abs().max()):
         yield slope * (float(size.sum()) / size.numel() / largest)
     for _ in range(3):
-        signs = torch.randint(0, 2, tensor.shape, generator=generator, device="cpu").to(tensor) * 2 - 1
-        yield signs * size
+        yield signs_of(tensor, generator) * size
+
+
+def signs_of(tensor: Any, generator: Any) -> Any:
+    """A tensor like it of random 1 and -1."""
+    return torch.randint(0, 2, tensor.shape, generator=generator, device="cpu").to(tensor) * 2 - 1
+
+
+def memory_of(tensors: Iterable[Any]) -> set[int]:
+    """The addresses of the memory of tensors."""
+    return {each.untyped_storage().data_ptr() for each in tensors if each.numel()}
 
 
 def tensors_of(value: Any) -> list[Any]:
