@@ -268,7 +268,7 @@ void add_api_options(CLI::App& app, ApiOptions& options) {
   add_judgement_options(app, options);
   add_place_options(app, options);
   app.option_defaults()->group("A kernel of one's own");
-  add_kernel_options(app, options.kernel);
+  add_named_kernel(app, options.kernel);
   add_course_options(app, options);
   app.option_defaults()->group("Options");
 }
@@ -285,16 +285,20 @@ void add_run_options(CLI::App& app, ApiOptions& options) {
   app.option_defaults()->group("Options");
 }
 
-void add_kernel_options(CLI::App& app, KernelOptions& kernel) {
+void add_kernel_options(CLI::App& app, KernelOptions& kernel, const std::string& prefix) {
+  app.add_option(prefix + "reference", kernel.reference,
+                 "FILE.py:NAME of what is right; it runs in float64, too");
+  app.add_option(prefix + "changes", kernel.changes,
+                 "Parameters that the kernel changes in place, separated by commas");
+  app.add_option(prefix + "rules", kernel.rules,
+                 "How tensors are filled: 'index=integers(0, 100); x=positive()'");
+  app.add_flag(prefix + "gradients", kernel.gradients, "A kernel without a gradient is wrong");
+}
+
+void add_named_kernel(CLI::App& app, KernelOptions& kernel) {
   app.add_option("--kernel", kernel.function,
                  "FILE.py:NAME: the function that cases call torch.kernel.NAME (assay kernel)");
-  app.add_option("--kernel-reference", kernel.reference, "FILE.py:NAME: its reference");
-  app.add_option("--kernel-changes", kernel.changes,
-                 "Parameters that it changes, separated by commas");
-  app.add_option("--kernel-rules", kernel.rules,
-                 "PARAMETER=RULE, separated by semicolons: how tensors are filled: "
-                 "'index=integers(0, 100)'");
-  app.add_flag("--kernel-gradients", kernel.gradients, "A kernel without a gradient is wrong");
+  add_kernel_options(app, kernel, "--kernel-");
 }
 
 void add_plan_options(CLI::App& app, ApiOptions& options) {

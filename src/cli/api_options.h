@@ -90,8 +90,10 @@ void add_files(CLI::App& app, ApiOptions& options);
 void add_api_options(CLI::App& app, ApiOptions& options);
 // The flags of `assay kernel` beside its own.
 void add_run_options(CLI::App& app, ApiOptions& options);
-// --kernel and what belongs to it.
-void add_kernel_options(CLI::App& app, KernelOptions& kernel);
+// What is said of a kernel, under flags with this prefix.
+void add_kernel_options(CLI::App& app, KernelOptions& kernel, const std::string& prefix = "--");
+// --kernel and --kernel-….
+void add_named_kernel(CLI::App& app, KernelOptions& kernel);
 // The flags of `assay plan`, which define a run, and of `assay work`, which only runs its cases.
 void add_plan_options(CLI::App& app, ApiOptions& options);
 void add_work_options(CLI::App& app, ApiOptions& options);

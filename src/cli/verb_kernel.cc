@@ -82,15 +82,9 @@ Verb add_kernel_verb(CLI::App& parent) {
   kernel.larger = true;
   app->add_option("FILE.py:NAME", kernel.function, "The function or class of PyTorch")->required();
   app->add_option("FILE", options->files, "Files of inputs: (…) on each line");
-  app->add_option("--reference", kernel.reference,
-                  "FILE.py:NAME of what is right; it runs in float64, too");
   app->add_option("--api_config", options->cases,
                   "Inputs: (Tensor([64, 4096], \"bfloat16\"), 1e-6); may be repeated");
-  app->add_option("--changes", kernel.changes,
-                  "Parameters that it changes in place, separated by commas");
-  app->add_option("--rules", kernel.rules,
-                  "How tensors are filled: 'index=integers(0, 100); x=positive()'");
-  app->add_flag("--gradients", kernel.gradients, "A kernel without a gradient is wrong");
+  add_kernel_options(*app, kernel);
   app->add_flag("--larger-shapes,!--no-larger-shapes", kernel.larger,
                 "Also run with other extents: larger, odd, a batch of one (default: yes)");
   app->add_flag("--speed", options->speed, "Also time it beside the reference");

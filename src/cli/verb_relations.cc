@@ -24,6 +24,7 @@
 #include "cli/mutation_cases.h"
 #include "engine/engine.h"
 #include "report/relations.h"
+#include "report/run_report.h"
 #include "store/open_store.h"
 
 namespace assay {
@@ -260,23 +261,21 @@ Result<int> run_required(const RelationsOptions& options) {
   ASSAY_TRY(const RunSummary summary, run_in(folder, config, progress.observer()));
   if (summary.ending == RunEnding::interrupted) return kInterrupted;
   ASSAY_TRY(const std::unique_ptr<Store> store, open_store(config.folder, StoreMode::existing));
-  std::size_t kept = 0;
-  std::size_t broken = 0;
-  std::size_t left = 0;
+  std::array<std::size_t, 3> counts{};  // that hold, do not, and have nothing to compare
   ASSAY_CHECK(store->each({.records = false}, [&](const FinishedCase& finished) -> Status {
-    const Verdict& verdict = finished.verdict;
-    const bool failed = info(verdict.outcome).failed;
-    ++(passes(verdict.outcome) ? kept : failed ? broken : left);
-    if (passes(verdict.outcome)) return {};
+    const Outcome outcome = finished.verdict.outcome;
+    const bool failed = info(outcome).failed;
+    ++counts.at(passes(outcome) ? 0 : failed ? 1 : 2);
+    if (passes(outcome)) return {};
     show_text(stdout, fmt::format("{:<8} {}\n         {}\n", failed ? "fails" : "nothing",
-                                  one_line(finished.text), one_line(verdict.message)));
-    if (failed) {
-      show_text(stdout,
-                fmt::format("         again: assay relations --require={} --api_config={}\n",
-                            options.require, shell_word(finished.text)));
-    }
+                                  one_line(finished.text), one_line(finished.verdict.message)));
     return {};
   }));
+  const auto [kept, broken, left] = counts;
+  if (broken > 0) {
+    show_text(stdout, fmt::format("a script: {} finding {} 1 --script=FILE.py\n", own_command(),
+                                  shell_word(config.folder.string())));
+  }
   show_text(stdout, fmt::format("{} cases hold {}, {} do not, {} have nothing to compare\n", kept,
                                 options.require, broken, left));
   return broken > 0 ? kSomeFailed : kept > 0 ? kAllGood : kNothingJudged;
@@ -328,7 +327,7 @@ Verb add_relations_verb(CLI::App& parent) {
   app->add_option("--require", options->require,
                   "Batch invariance as a gate: rows=bits,batches=bits,position=bits,padding=bits,"
                   "chunks=bits,cache=bits (or =rounding). Exit code 1 if a case does not hold");
-  add_kernel_options(*app, api.kernel);
+  add_named_kernel(*app, api.kernel);
   app->add_option("--relations", options->relations,
                   "Names of relations, separated by commas (default: all)");
   app->add_option("--cases", options->cases, "Most cases of each API")->capture_default_str();

@@ -31,12 +31,12 @@ def run(folder, corpus, *flags):
     return found
 
 
-def passes_in_torch(checks):
+def passes_in_torch(checks, *arguments):
     """Runs a script of tests in PyTorch's Python: all of them, each by its name."""
     python = ROOT / ".venv" / "torch" / "bin" / "python"
     if not python.exists():
         pytest.skip(f"{python} is not there: make build")
-    done = subprocess.run([python, checks], capture_output=True, text=True, check=False)
+    done = subprocess.run([python, checks, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     wanted = [line.split()[1].split("(")[0] for line in checks.open() if line.startswith("def test_")]
     assert done.stdout.split() == wanted

@@ -7,12 +7,14 @@ import re
 from math import isfinite
 from textwrap import indent
 
+from assay.scripts.batch import batch_lines, random_inputs
 from assay.scripts.source import LANGUAGES, Case, Lane, Language
 from assay.scripts.tracing import TracedCall, traced
 from assay.spec import INTEGER, TensorSpec, layout_of
 from assay.wire import DIFFERENTIABLE, Fields
 
 MOST_LINES = 30
+REQUIRE = "require="  # the execution that compares parts of a batch
 OPTIMIZERS = ("paddle.optimizer.", "torch.optim.")
 PATH = re.compile(r"(\[\d+\]|\.[^\W\d]\w*)*")  # of a part of a result
 
@@ -100,7 +102,13 @@ class FindingScript:
     def lines(self) -> list[str]:
         """All lines behind the imports. Raises NoScript."""
         self._check()
-        setup = [*self.words.on_device(self.lane.device), *self._inputs()]
+        setup = self.words.on_device(self.lane.device)
+        if self.lane.execution.startswith(REQUIRE):
+            inputs = random_inputs(self.case) if self.facts.unknown else self._inputs()
+            if not (compared := batch_lines(self.case, self.facts.get("message", ""))):
+                raise NoScript("no part of the batch is named")
+            return [*setup, *inputs, "", "", *compared]
+        setup += self._inputs()
         call = self._traced(setup) if self.foreign else TracedCall(self.case.lines(), ["result"])
         if self.case.constructs and self.shown and self.fault.compares == "value":
             return self._layer(setup)
@@ -108,13 +116,13 @@ class FindingScript:
         return self._whole(setup, body)
 
     def _check(self) -> None:
-        if self.lane.execution != "eager":
+        if self.lane.execution != "eager" and not self.lane.execution.startswith(REQUIRE):
             raise NoScript(f"its lane runs under the execution {self.lane.execution}")
         if self.foreign and not self.lane.tables:
             raise NoScript("its lane calls a function of another name")
         if self.fault.outcome == "unstable":
             raise NoScript("a single call does not show it")
-        if self.facts.unknown:
+        if self.facts.unknown and not self.lane.execution.startswith(REQUIRE):
             raise NoScript(self.facts.unknown)
         if self.case.api.startswith("paddle.sparse.") and self.case.tensors:
             raise NoScript("the case has sparse tensors, which assay makes of dense ones")
