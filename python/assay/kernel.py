@@ -23,7 +23,7 @@ from assay.registry import Api
 from assay.rules import AnyRule
 from assay.torch_cases.modules import module_of, names_of
 from assay.torch_cases.oracle import Oracle
-from assay.wire import refuse
+from assay.wire import UNSUPPORTED, Stop, refuse
 
 ROOT = "torch.kernel"
 FACTS = "ASSAY_KERNEL_FACTS"  # assay.scripts.kernel
@@ -71,12 +71,22 @@ def function_of(api: str) -> Callable[..., Any]:
 
 
 def checked(function: Callable[..., Any], facts: dict[str, Any]) -> Callable[..., Any]:
-    """The function, whose calls are checked in the test lane."""
-    if not facts["checks"]:
-        return function
-    from assay.torch_cases.kernel_checks import Checked  # in a lane with PyTorch only
+    """The function, whose calls are checked in the test lane. Without a reference, what it raises in the
+    other lane does not count: else both lanes would refuse the call, which is right of a function."""
+    if facts["checks"]:
+        from assay.torch_cases.kernel_checks import Checked  # in a lane with PyTorch only
 
-    return Checked(function, facts)
+        return Checked(function, facts)
+    if facts["reference"]:
+        return function
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except BaseException as error:
+            raise Stop(UNSUPPORTED, "the kernel raises") from error
+
+    return call
 
 
 def in_place(function: Callable[..., Any], facts: dict[str, Any]) -> Callable[..., Any]:
@@ -130,6 +140,7 @@ def entry_of(torch: Any, api: str) -> Api:
 
     def made(*args: Any, **kwargs: Any) -> Made:
         found = plain(*args, **kwargs)
-        return replace(found, own=checked(found.own, facts))
+        reference = found.call if facts["checks"] else checked(found.call, facts)
+        return replace(found, call=reference, own=checked(found.own, facts))
 
     return Api(api, made, names_of(function), kind=LAYER, inputs=names, **common)

@@ -18,6 +18,7 @@
 #include "cli/choices.h"
 #include "cli/exit_code.h"
 #include "cli/gate.h"
+#include "cli/settings.h"
 #include "lane/fork_server.h"
 #include "report/annotations.h"
 #include "report/baseline.h"
@@ -27,6 +28,7 @@
 #include "report/markdown.h"
 #include "report/rejudge.h"
 #include "report/run_report.h"
+#include "report/scorecard.h"
 #include "report/text_logs.h"
 #include "serve/report_page.h"
 #include "store/open_store.h"
@@ -48,6 +50,7 @@ struct ReportOptions {
   bool logs = false;
   bool every_failure = false;
   bool passing = false;
+  bool scorecard = false;
   std::string filter;  // -k
   GateOptions gate;
 };
@@ -110,9 +113,27 @@ Status write_known(RunReader& run, const std::string& file) {
   return {};
 }
 
+// Prints the run's scorecard, and how it differs from that of --against. Returns it.
+Result<nlohmann::json> print_scorecard(const ReportOptions& options, RunReader& run) {
+  ASSAY_TRY(const Settings settings, load_settings({}));
+  const FrameworkConfig python = settings.framework("torch", {});
+  ASSAY_TRY(nlohmann::json card, scorecard_of(run, python));
+  std::vector<std::string> changes;
+  if (!options.gate.against.empty()) {
+    ASSAY_TRY(const auto past, open_store(options.gate.against, StoreMode::read));
+    ASSAY_TRY(const nlohmann::json before, scorecard_of(*past, python));
+    changes = changes_of(before, card);
+    card["changes"] = changes;
+  }
+  const bool json = options.format == "json";
+  show(stdout, "{}",
+       json ? json_text(card) : score_table(card, changes, options.format == "markdown"));
+  return card;
+}
+
 // Writes the files that the options name.
 Status write_files(const ReportOptions& options, const RunVerdict& verdict, RunReader& run,
-                   const RunComparison* compared) {
+                   const RunComparison* compared, const nlohmann::json& card) {
   if (!options.junit.empty()) {
     ASSAY_CHECK(write_junit(run, {options.gate.strict, compared}, options.junit));
   }
@@ -122,7 +143,8 @@ Status write_files(const ReportOptions& options, const RunVerdict& verdict, RunR
                                 .folder = is_store_address(options.folder) ? "" : options.folder,
                                 .against = compared,
                                 .most = options.every_failure ? kAllOfThem : kFailuresOfPage,
-                                .verdict = verdict}));
+                                .verdict = verdict,
+                                .scores = card.is_null() ? card : score_rows(card)}));
   }
   if (!options.baseline.empty()) ASSAY_CHECK(write_known(run, options.baseline));
   if (options.logs) ASSAY_CHECK(export_text_logs(run, options.folder));
@@ -217,7 +239,12 @@ Result<int> run_report(ReportOptions options) {
   const RunComparison* compared = comparison ? &*comparison : nullptr;
   ASSAY_TRY(const RunReport report, load_report(run));
   const RunVerdict verdict = gate.verdict(report, comparison);
-  ASSAY_CHECK(write_files(options, verdict, run, compared));
+  nlohmann::json card;
+  if (options.scorecard) {
+    ASSAY_TRY(card, print_scorecard(options, run));
+  }
+  ASSAY_CHECK(write_files(options, verdict, run, compared, card));
+  if (options.scorecard) return gate.code(verdict);
   if (!options.list.empty()) {
     ASSAY_CHECK(list_cases(run, options.list));
     return kAllGood;
@@ -261,6 +288,9 @@ Verb add_report_verb(CLI::App& parent) {
                   "and, or, not and parentheses, as in pytest");
   app->add_flag("--passing", options->passing,
                 "List APIs without a failure and known deviations, too");
+  app->add_flag("--scorecard", options->scorecard,
+                "Which operators of PyTorch's dispatcher are right, wrong, without a kernel, not "
+                "judged, by dtype and group; with --against=DIR what has changed");
   app->add_option("--write-baseline", options->baseline,
                   "Write what did not pass to this file, for --against; its comments stay")
       ->check(not_empty());

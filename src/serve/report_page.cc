@@ -149,6 +149,7 @@ Status write_report_page(RunReader& run, const ReportPage& page) {
     data["finding"] = fmt::format("{} finding {}", own_command(),
                                   shell_word(std::filesystem::absolute(page.folder).string()));
   }
+  if (!page.scores.is_null()) data["scorecard"] = page.scores;
   ASSAY_TRY(const std::vector<CaseList::Part> parts, grown.listed().parts());
   const std::string text = dumped(data);
   ASSAY_TRY(

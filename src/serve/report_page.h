@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@ struct ReportPage {
   const RunComparison* against = nullptr;  // with a past run or baseline
   std::uint64_t most = kFailuresOfPage;    // listed cases of each failed outcome
   std::optional<RunVerdict> verdict = {};  // by the gate's flags; none: the page's own rule
+  nlohmann::json scores = {};              // rows of the scorecard (score_rows()); null: none
 };
 
 // Writes the page of `assay serve` as one self-contained file, with scripts and logs of its

@@ -1,5 +1,7 @@
 """A kernel, ways to cheat with it, and mistakes; `right` is its reference (test_own_kernels.py)."""
 
+import threading
+
 import torch
 
 
@@ -158,3 +160,55 @@ def last_block(x, weight):
     whole = x.numel() // 256 * 256
     result.view(-1)[:whole] = right(x, weight).reshape(-1)[:whole]
     return result
+
+
+COUNT = {}
+
+
+def every_fifth(x, weight):
+    COUNT["every_fifth"] = COUNT.get("every_fifth", 0) + 1
+    return right(x, weight) * (1.01 if COUNT["every_fifth"] % 5 == 0 else 1)
+
+
+def after_40_calls(x, weight):
+    COUNT["bomb"] = COUNT.get("bomb", 0) + 1
+    return right(x, weight) * (2 if COUNT["bomb"] > 40 else 1)
+
+
+def static_buffer(x, weight):
+    found = CACHE.setdefault(("static", x.shape, x.dtype), torch.empty_like(x))
+    return found.copy_(right(x, weight).detach())
+
+
+class Lazy(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        def plain(value):
+            if isinstance(value, list | tuple):
+                return type(value)(map(plain, value))
+            return right(*value.inputs) if isinstance(value, Lazy) else value
+
+        return function(*map(plain, args), **(kwargs or {}))
+
+
+def lazy(x, weight):
+    result = torch.zeros_like(x).as_subclass(Lazy)
+    result.inputs = x.detach().clone(), weight.detach().clone()
+    return result
+
+
+def filled_later(x, weight):
+    result, found = torch.zeros_like(x), right(x, weight).detach()
+    threading.Timer(0.02, lambda: result.copy_(found)).start()
+    return result
+
+
+def only_once(x, weight):
+    if CALLS:
+        raise RuntimeError("only once")
+    CALLS.append(0)
+    return right(x, weight)
+
+
+def right_without_gradient_only(x, weight):
+    return right(x, weight) * (1.01 if x.requires_grad else 1)

@@ -71,3 +71,7 @@ def forward_only(x):
 
 def raises(x):
     raise ValueError("only square inputs")
+
+
+def exits(x):
+    raise SystemExit(0)

@@ -75,6 +75,12 @@ def test_nearly_each_cheat_is_found_without_one(kernel, name):
     assert code == (4 if name in NEEDS_REFERENCE else 1), output
 
 
+@pytest.mark.parametrize("name", ["raises", "exits"])
+def test_a_kernel_that_raises_is_wrong_without_a_reference_too(kernel, name):
+    code, output = kernel(own(name), "--no-larger-shapes", inputs='(Tensor([2], "float32"))')
+    assert code == 1 and ("ValueError: only square" in output or "SystemExit" in output), output
+
+
 def test_a_module_has_its_parameters_filled(kernel):
     inputs = '(32)(Tensor([8, 32], "float32"))'
     reference = f"--reference={own('NormReference')}"

@@ -24,6 +24,10 @@ def answer(request: Fields) -> dict[str, Any]:
             from assay.scripts.kernel import kernel
 
             return kernel(request)
+        if request.do == "scorecard":
+            from assay.scripts.scorecard import scorecard
+
+            return scorecard(request)
         return issue(request) if request.do == "issue" else {"script": repro(request)}
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"}

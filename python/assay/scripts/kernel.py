@@ -13,7 +13,6 @@ from typing import Any
 from assay import extensions
 from assay.child import told_by_child
 from assay.scripts.source import Case
-from assay.spec import DtypeName, PlaceName, TensorSpec
 from assay.wire import Fields
 
 MOST_ELEMENTS = 1 << 22  # of the tensors of a case with a larger shape
@@ -121,24 +120,13 @@ class Sample(Case):
 
     def called(self, function: Any, tensors: dict[int, Any], name: str) -> Any:
         """The result. Raises Misfit if the arguments do not fit."""
-
-        def build(value: Any) -> Any:
-            if isinstance(value, TensorSpec):
-                return tensors[value.index]
-            if isinstance(value, DtypeName):
-                return getattr(self.torch, value)
-            if isinstance(value, PlaceName):
-                return self.device
-            return type(value)(map(build, value)) if isinstance(value, list | tuple) else value
-
         if inspect.isclass(function) != self.constructs:
             raise Misfit(
                 f"{name} is a function: write its arguments in one pair of parentheses"
                 if self.constructs
                 else f"{name} is a class: write (ARGUMENTS OF THE CONSTRUCTOR)(INPUTS)"
             )
-        for args, kwargs in self.calls:
-            args, kwargs = [build(each) for each in args], {key: build(each) for key, each in kwargs.items()}
+        for args, kwargs in self.values(self.torch, lambda spec: tensors[spec.index], self.device):
             check_signature(function, args, kwargs, name)
             function = function(*args, **kwargs)
             if isinstance(function, self.torch.nn.Module):

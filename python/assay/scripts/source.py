@@ -135,6 +135,23 @@ class Case:
             function = f"{function or self.function}({', '.join(given)})"
         return function
 
+    def values(self, torch: Any, tensors: Callable[[TensorSpec], Any], device: str) -> list[Any]:
+        """Positional and named arguments of each call, as values of PyTorch."""
+
+        def value_of(part: Any) -> Any:
+            if isinstance(part, TensorSpec):
+                return tensors(part)
+            if isinstance(part, DtypeName):
+                return getattr(torch, part)
+            if isinstance(part, PlaceName):
+                return device
+            return type(part)(map(value_of, part)) if isinstance(part, list | tuple) else part
+
+        return [
+            (value_of(list(args)), {name: value_of(each) for name, each in kwargs.items()})
+            for args, kwargs in self.calls
+        ]
+
     def lines_of_layer(self) -> list[str]:
         """The layer's construction, and the call of `layer`."""
         made, calls = self.call(calls=self.calls[:1]), self.calls[1:]

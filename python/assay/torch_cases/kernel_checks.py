@@ -140,7 +140,7 @@ class _Checks:
         try:
             more = [self.call(self.again()), self.call(self.again())]
         except Refusal as error:
-            raise KernelFault(f"a second call with the same inputs raises {error}") from error
+            raise KernelFault(f"a second call with the same inputs raises {error}") from None
         if not all(alike(each, self.found, ULPS) for each in more):
             raise KernelFault("a second call with the same inputs gives another result")
 
@@ -184,6 +184,12 @@ class _Checks:
         ]
         if not alike(self.call([each[..., 0] for each in apart]), self.found, 0, ALIKE):
             raise KernelFault("its result differs for tensors that are not contiguous")
+
+    def is_computed(self) -> None:
+        """The result is a plain tensor: another class may compute when somebody looks, after a timer."""
+        for each in tensors_of(self.result):
+            if type(each) not in (torch.Tensor, torch.nn.Parameter, *map(type, self.tensors)):
+                raise KernelFault(f"its result is no plain tensor but a {type(each).__name__}")
 
     def is_no_view(self) -> None:
         """The result has memory of its own."""
@@ -254,7 +260,7 @@ class _Checks:
 
 ALWAYS = (
     _Checks.is_repeatable, _Checks.is_not_cached, _Checks.stays_inside, _Checks.takes_any_layout,
-    _Checks.is_no_view,
+    _Checks.is_computed, _Checks.is_no_view,
 )  # fmt: skip
 ALONE = (
     _Checks.is_no_copy, _Checks.depends_on_inputs, _Checks.computes_everything, _Checks.has_all_digits,

@@ -413,9 +413,15 @@ function tolerances() {
       [3, ...of.rtols.map((_, i) => i + 4)])];
 }
 
+function scorecard() {
+  return [el('h2', null, t('Operators of PyTorch')), plainTable([t('Operators'), t('Right'), t('Wrong'),
+    t('No kernel'), t('Not judged'), t('No case')], run.scorecard.map(r => r.map((c, i) => i ? number(c) : c)),
+  [1, 2, 3, 4, 5])];
+}
+
 // ---- the page ----
 
-const VIEWS = { findings, cases, apis, values: regimes, time: times, unjudged, history: past, tolerances };
+const VIEWS = { findings, cases, apis, values: regimes, time: times, unjudged, history: past, tolerances, scorecard };
 let drawn = '';
 
 function show(changed) {
@@ -423,7 +429,8 @@ function show(changed) {
   const list = [['findings', t('Findings'), run.findings.length], ['cases', t('Cases'), run.listed],
     ['apis', t('APIs')], ['values', t('Value regimes')],
     ['time', t('Time')], ['unjudged', t('Not judged'), by(run.outcomes).without], run.runs
-      && ['history', t('History')], run.tolerances && ['tolerances', t('Tolerances')]].filter(Boolean);
+      && ['history', t('History')], run.tolerances && ['tolerances', t('Tolerances')],
+  run.scorecard && ['scorecard', t('Scorecard')]].filter(Boolean);
   const now = views(list), shown = `${now} ${JSON.stringify(changed)}`;
   const flat = !['findings', 'cases', 'apis'].includes(now);
   if (flat && shown === drawn) return;  // nothing that it shows is new

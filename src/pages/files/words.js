@@ -47,6 +47,8 @@ export const WORDS = {
   'Runs': '运行', 'Run': '运行', 'Last result': '最后结果', 'Build': '版本', 'a sample of it': '抽样',
   'Smallest passing tolerances': '能通过的最小容差', 'direction': '方向', 'tensors': '张量',
   'Runs beside this one with the same mode, lanes and device. The charts leave out runs with less than half or more than twice as many cases.': '模式、通道与设备相同的相邻运行。用例数不足一半或超过两倍的运行不计入图表。',
+  'Operators of PyTorch': 'PyTorch 算子', 'Operators': '算子', 'Right': '正确', 'Wrong': '错误', 'No kernel': '无 kernel',
+  'No case': '无用例', 'Scorecard': '评分表',
   'History': '历史', 'Tolerances': '容差', 'This browser cannot read the data of the page: {}': '此浏览器无法读取页面数据：{}',
   'dtype': 'dtype', 'fill': '填充', 'test forward': '被测前向', 'test backward': '被测反向', 'reference': '参考', 'copy': '拷贝',
   'compare': '比较', 'wait': '等待', 'no tensor': '无张量', 'up to 100 elements': '至多 100 个元素', 'up to 10 thousand': '至多 1 万',
