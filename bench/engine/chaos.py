@@ -2,11 +2,12 @@
 
     python bench/engine/chaos.py build/release/bin/assay --runs=500 --seed=1 --jobs=4
 
-Each run gets one to five faults: SIGKILL, SIGTERM, SIGINT, SIGHUP, or SIGSTOP with SIGCONT 0.2 to 4 s later,
-to a random process of a random kind (supervisor, slot, fork server, lane, kept server), from the first moment
-of planning to the end. A run that was ended, or that could not start, is resumed with the same command.
-Afterwards each case must have its one right verdict, and no process or file may be left. Prints one line for
-each broken rule, and the sums.
+A run is `assay api`, a campaign of it, one with a page (`assay serve`), or a list of stages. Each gets one
+to five faults: SIGKILL, SIGTERM, SIGINT, SIGHUP, or SIGSTOP with SIGCONT 0.2 to 4 s later, to a random
+process of a random kind (KINDS), from the first moment of planning to the end. A run that was ended, or
+that could not start, is resumed with the same command. Afterwards each case must have its one right verdict
+and each stage its file, a page that nobody ended must answer, and no process or file may be left. Prints
+one line for each broken rule, and the sums.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import sqlite3
@@ -23,13 +25,30 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HANG_S = 30.0  # of one program, without the time in which a process is stopped
 MOST_STARTS = 12
 KEEP_S = 2
 ENDINGS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-KINDS = ("supervisor", "slot", "server", "lane", "kept")
+KINDS = ("supervisor", "slot", "server", "lane", "kept", "campaign", "page", "chain", "stage")
+WAYS = ("api", "api", "campaign", "page", "chain")
+CAMPAIGN = """version = 1
+name = "night"
+[input]
+api_config_file = "cases.txt"
+[output]
+log_dir = "run"
+[engine_args]
+test_cpu = true
+num_workers_per_gpu = 2
+"""
+STAGE = """[stages.{0}]
+command = "python3 -c 'import time; time.sleep(0.6); open(\\"{0}.out\\", \\"w\\").write(\\"{0}\\")'"
+makes = "{0}.out"
+"""
+STAGES = ("prepare", "train", "eval")
 
 
 def cases():
@@ -63,6 +82,7 @@ class Run:
         self.temp = self.folder / "tmp"
         self.temp.mkdir()
         self.mark = f"ASSAY_TEST={self.folder}".encode()
+        self.way = self.random.choice(WAYS)
         self.keeps = self.random.random() < 0.3
         self.expected = cases()
         self.faults = collections.Counter()
@@ -76,6 +96,9 @@ class Run:
                 f'[frameworks.{framework}]\npython = "python3"\nenvironment = {json.dumps(environment)}\n'
             )
         (self.folder / "assay.toml").write_text(settings)
+        (self.folder / "night.toml").write_text(CAMPAIGN)
+        stages = "".join(STAGE.format(name) for name in STAGES)
+        (self.folder / "chain.toml").write_text('version = 1\nmodel = "line"\n' + stages)
         lines = list(self.expected)
         # Lines that are there twice make planning longer; they are no cases of their own.
         repeats = self.random.choice((1, 1, 1, 1000))
@@ -93,7 +116,13 @@ class Run:
             depth = 0  # below the interpreter that imported the framework; forks have its command
             while b"assay.server" in found.get(parent, (b"", 0))[0]:
                 depth, parent = depth + 1, found[parent][1]
-            if b"assay.server" in command:
+            words = command.split(b"\0")
+            verb = words[1] if len(words) > 1 and words[0].endswith(b"/assay") else b""
+            if verb in (b"run", b"serve", b"chain"):
+                kinds[{b"run": "campaign", b"serve": "page", b"chain": "chain"}[verb]].append(pid)
+            elif self.way == "chain":
+                kinds["stage"].append(pid)
+            elif b"assay.server" in command:
                 kind = (("kept", "server") if b"--kept-record" in command else ("server",))[depth:][:1]
                 kinds[kind[0] if kind else "lane"].append(pid)
             else:
@@ -124,7 +153,16 @@ class Run:
         """Starts the program, or resumes the run."""
         command = [self.assay, "api", "--test_cpu=True", "--api_config_file=cases.txt", "--log_dir=run"]
         command += [f"--num_workers_per_gpu={self.random.choice((1, 2))}", "--quiet=True"]
+        if self.way == "campaign":
+            command = [self.assay, "run", "night.toml", "--foreground"]
+        if self.way == "chain":
+            command = [self.assay, "chain", "run", "chain.toml", "--lenient", "--resume"]
+        return self.spawn(command)
+
+    def spawn(self, command):
+        """Starts a program of the run."""
         environment = dict(os.environ, ASSAY_TEST=str(self.folder), TMPDIR=str(self.temp))
+        environment["ASSAY_SERVE_TOKEN"] = "token"
         with open(self.folder / "output.txt", "ab") as output:
             return subprocess.Popen(
                 command,
@@ -139,8 +177,11 @@ class Run:
         """Runs it to its end, then checks it."""
         left = self.random.randint(1, 5)
         pause = self.random.choice((0.3, 1.0, 3.0))  # seconds on average before each fault
+        page = None
         for _ in range(MOST_STARTS):
             program = self.start()
+            if self.way == "page" and page is None and (self.folder / "run/run.db").exists():
+                page = self.spawn([self.assay, "serve", "run"])
             began, stopped = time.monotonic(), 0.0
             while program.poll() is None:
                 if left > 0:
@@ -156,15 +197,41 @@ class Run:
                     program.wait()
                     return self
             self.longest = max(self.longest, time.monotonic() - began - stopped)
-            if program.returncode in (0, 1):
+            if program.returncode == 0 or (program.returncode == 1 and self.way != "chain"):
                 break
         else:
             self.broken.append(f"did not end in {MOST_STARTS} starts")
-        self.check()
+        if self.way == "chain":
+            self.check_stages()
+        else:
+            self.check(page)
         return self
 
-    def check(self):
+    def check_stages(self):
+        """Every stage has made its file, and nothing is left."""
+        for name in STAGES:
+            file = self.folder / f"{name}.out"
+            if not file.exists() or file.read_text() != name:
+                self.broken.append(f"stage {name} has not made its file")
+        self.check_leftovers()
+
+    def check_page(self, page):
+        """A page that got no fault shows the run, and ends when it is asked to."""
+        said = (self.folder / "output.txt").read_text()
+        address = re.search(r"http://127.0.0.1:\d+/token/", said)
+        if address and page.poll() is None:
+            with urllib.request.urlopen(f"{address[0]}data.json", timeout=20) as answer:
+                if answer.status != 200:
+                    self.broken.append(f"the page answers {answer.status}")
+        elif not any(self.faults[f"{number.name} page"] for number in ENDINGS):
+            self.broken.append("the page has ended")
+        page.terminate()
+        page.wait(HANG_S)
+
+    def check(self, page):
         """Every case has its one right verdict, and nothing is left."""
+        if page is not None:
+            self.check_page(page)
         with sqlite3.connect(f"file:{self.folder}/run/run.db?mode=ro", uri=True) as database:
             planned = database.execute("SELECT count(*) FROM planned").fetchone()[0]
         listing = {}
@@ -180,6 +247,10 @@ class Run:
         for line, outcome in self.expected.items():
             if listing.get(line) != outcome:
                 self.broken.append(f"{line}: {listing.get(line)}, expected {outcome}")
+        self.check_leftovers()
+
+    def check_leftovers(self):
+        """No process and no temporary file is left."""
         until = time.monotonic() + 15 + KEEP_S
         while (left := self.processes()) and any(left.values()) and time.monotonic() < until:
             time.sleep(0.1)

@@ -173,7 +173,7 @@ class Server:
             try:
                 pid = os.fork()
             except OSError as error:
-                self._send(connection, {"v": VERSION, "error": f"cannot fork a lane: {error.strerror}"})
+                self._send(connection, {"v": VERSION, "error": f"cannot fork a lane: {error.strerror}: `ulimit -u`"})
                 return
             if pid == 0:
                 self._become_lane(kind, fds)

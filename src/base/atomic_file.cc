@@ -36,11 +36,18 @@ Fd create_unnamed(const std::filesystem::path& path) {
   return Fd(::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0644));
 }
 
+bool is_link_of_others(const std::filesystem::path& path) {
+  struct stat there {};
+  return ::lstat(path.c_str(), &there) == 0 && S_ISLNK(there.st_mode) &&
+         there.st_uid != ::geteuid() && there.st_uid != 0;
+}
+
 // The pipe or device of this name if it is ours or the system's; none for other files, and for a
 // pipe that nobody reads.
 Fd open_special(const std::filesystem::path& path) {
   struct stat there {};
-  if (::stat(path.c_str(), &there) != 0 || S_ISREG(there.st_mode) || S_ISDIR(there.st_mode)) {
+  if (is_link_of_others(path) || ::stat(path.c_str(), &there) != 0 || S_ISREG(there.st_mode) ||
+      S_ISDIR(there.st_mode)) {
     return {};
   }
   Fd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
@@ -56,6 +63,7 @@ Fd open_special(const std::filesystem::path& path) {
 }  // namespace
 
 Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path) {
+  ASSAY_CHECK(check_links(path.parent_path()));
   AtomicFile file;
   file.path_ = path;
   file.fd_ = open_special(path);
@@ -123,17 +131,23 @@ Status write_file(const std::filesystem::path& path, std::string_view text) {
   return file.commit();
 }
 
-Status make_folder(const std::filesystem::path& folder) {
+Status check_links(const std::filesystem::path& path) {
   std::error_code error;
-  std::filesystem::path each = std::filesystem::absolute(folder, error).lexically_normal();
+  std::filesystem::path each = std::filesystem::absolute(path, error).lexically_normal();
+  if (!each.has_filename()) each = each.parent_path();  // it ends with a slash
   for (; each.has_relative_path(); each = each.parent_path()) {
-    struct stat there {};
-    const std::string name = each.has_filename() ? each.string() : each.parent_path().string();
-    if (::lstat(name.c_str(), &there) != 0 || !S_ISLNK(there.st_mode)) continue;
-    if (there.st_uid != ::geteuid() && there.st_uid != 0) {
-      return usage_error(name + " is a link that another user has made");
+    if (is_link_of_others(each)) {
+      return usage_error(each.string() +
+                         " is a link that another user has made; name what it leads to instead");
     }
   }
+  return {};
+}
+
+Status make_folder(const std::filesystem::path& folder) {
+  if (folder.empty()) return {};
+  ASSAY_CHECK(check_links(folder));
+  std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
     return usage_error(fmt::format("cannot write to {}: {}", folder.string(), error.message()));

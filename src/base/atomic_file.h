@@ -41,8 +41,10 @@ class AtomicFile {
 // Writes a file atomically; replaces an earlier one.
 Status write_file(const std::filesystem::path& path, std::string_view text);
 
-// Makes the folder, and those above it, unless they are there. An error where a link of another
-// user would lead elsewhere.
+// An error if the path or a folder on it is a link that neither our user nor root has made.
+Status check_links(const std::filesystem::path& path);
+
+// Makes the folder, and those above it, unless they are there. Checks the links first.
 Status make_folder(const std::filesystem::path& folder);
 
 }  // namespace assay

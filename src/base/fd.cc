@@ -56,14 +56,30 @@ Result<Fd> make_nameless_file() {
   return fd;
 }
 
+namespace {
+// Whether other users can put names into the folder, such as a second one of a file of ours.
+bool is_open_to_others(const std::filesystem::path& folder) {
+  struct stat facts {};
+  if (::stat(folder.empty() ? "." : folder.c_str(), &facts) != 0) return true;
+  return (facts.st_uid != ::geteuid() && facts.st_uid != 0) ||
+         (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+}
+}  // namespace
+
 Result<Fd> open_output(const std::filesystem::path& path, int flags) {
   constexpr int kSafely = O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-  Fd fd(::open(path.c_str(), flags | kSafely, 0644));
+  Fd fd(::open(path.c_str(), (flags & ~O_TRUNC) | kSafely, 0644));
   if (!fd && errno == ELOOP) return fail("cannot write " + path.string() + ": it is a link");
   struct stat file {};
   if (!fd || ::fstat(fd.get(), &file) != 0) return errno_error("cannot write " + path.string());
   if (!S_ISREG(file.st_mode) && !S_ISCHR(file.st_mode)) {
     return fail("cannot write " + path.string() + ": it is no regular file");
+  }
+  if (S_ISREG(file.st_mode) && file.st_nlink > 1 && is_open_to_others(path.parent_path())) {
+    return fail("cannot write " + path.string() + ": it is a file of another name, too");
+  }
+  if ((flags & O_TRUNC) != 0 && S_ISREG(file.st_mode) && ::ftruncate(fd.get(), 0) != 0) {
+    return errno_error("cannot write " + path.string());
   }
   return fd;
 }

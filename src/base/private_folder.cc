@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 
 #include "base/secret.h"
@@ -16,11 +17,13 @@ namespace {
 namespace fs = std::filesystem;
 
 // The folder, locked, if it is our user's alone and no process uses it. A link is not followed.
-Fd open_unused(const fs::path& folder) {
+Fd open_unused(const fs::path& folder, bool is_new = false) {
   Fd opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat facts {};
   if (!opened || ::fstat(opened.get(), &facts) != 0 || !is_ours_alone(facts)) return {};
-  return ::flock(opened.get(), LOCK_EX | LOCK_NB) == 0 ? std::move(opened) : Fd();
+  // Some file systems lock no folders; nobody removes a folder of another process there.
+  const bool locked = ::flock(opened.get(), LOCK_EX | LOCK_NB) == 0;
+  return locked || (is_new && errno != EWOULDBLOCK) ? std::move(opened) : Fd();
 }
 
 // By its descriptor, so that nobody can put another folder in its place meanwhile.
@@ -44,23 +47,23 @@ void remove_unused(const fs::path& temporary, const std::string& prefix) {
 
 }  // namespace
 
-Result<PrivateFolder> PrivateFolder::make(std::string_view purpose) {
+Result<PrivateFolder> PrivateFolder::make(std::string_view purpose, fs::path parent) {
   constexpr int kTries = 10;  // another process may remove the folder before we have locked it
   std::error_code error;
-  const fs::path temporary = fs::temp_directory_path(error);
+  if (parent.empty()) parent = fs::temp_directory_path(error);
   if (error) return fail("there is no folder for temporary files: " + error.message());
   const std::string prefix = fmt::format("assay-{}-", purpose);
-  remove_unused(temporary, prefix);
+  remove_unused(parent, prefix);
   for (int tries = 0; tries < kTries; ++tries) {
-    std::string name = temporary / (prefix + "XXXXXX");
+    std::string name = parent / (prefix + "XXXXXX");
     if (::mkdtemp(name.data()) == nullptr) return errno_error("cannot make " + name);
     PrivateFolder made;
-    made.opened_ = open_unused(name);
+    made.opened_ = open_unused(name, true);
     made.path_ = name;
     struct stat facts {};
     if (made.opened_ && ::fstat(made.opened_.get(), &facts) == 0 && facts.st_nlink > 0) return made;
   }
-  return fail("cannot lock a folder in " + temporary.string());
+  return fail("cannot lock a folder in " + parent.string());
 }
 
 PrivateFolder::~PrivateFolder() {

@@ -15,9 +15,9 @@ namespace assay {
 class PrivateFolder {
  public:
   PrivateFolder() = default;
-  // Makes assay-PURPOSE-…, after removing folders of that purpose that our user's killed processes
-  // have left.
-  static Result<PrivateFolder> make(std::string_view purpose);
+  // Makes assay-PURPOSE-… in `parent` (default: the folder for temporary files), after removing
+  // folders of that purpose that our user's killed processes have left.
+  static Result<PrivateFolder> make(std::string_view purpose, std::filesystem::path parent = {});
 
   PrivateFolder(PrivateFolder&& other) noexcept { swap(other); }
   PrivateFolder& operator=(PrivateFolder&& other) noexcept {

@@ -158,7 +158,7 @@ Result<Process> Process::spawn(const SpawnOptions& options) {
 
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
-  if (pid < 0) return errno_error("fork");
+  if (pid < 0) return errno_error("no process can be started (`ulimit -u` limits them)");
   if (pid == 0) {
     become_child(options, program, argv.data(), env.data(), parent, errors.second.get(), lifted);
   }

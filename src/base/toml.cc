@@ -121,8 +121,8 @@ Status check_toml_keys(std::string_view text, std::string_view where) {
 }
 
 Result<ConfigNode> toml_tree(std::string_view text, std::string_view where) {
-  constexpr std::size_t kMostBytes = std::size_t{8} << 20;  // the parser takes 30 times as many
-  if (text.size() > kMostBytes) return usage_error(fmt::format("{}: larger than 8 MiB", where));
+  constexpr std::size_t kMostBytes = std::size_t{2} << 20;  // the parser takes 30 times as many
+  if (text.size() > kMostBytes) return usage_error(fmt::format("{}: larger than 2 MiB", where));
   ASSAY_CHECK(check_toml_keys(text, where));
   const toml::parse_result parsed = toml::parse(text, where);
   if (parsed) return converted(parsed.table(), where);

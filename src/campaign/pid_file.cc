@@ -6,45 +6,59 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <span>
 #include <string>
 
+#include "base/atomic_file.h"
 #include "base/clock.h"
 
 namespace assay::campaign {
 namespace {
 
-// Asks for the file's lock, which belongs to the open file (F_OFD_SETLK), or who has it
-// (F_OFD_GETLK). Returns whether it was free.
-bool is_free(const Fd& file, int command) {
+// Takes the file's lock, which belongs to the open file (F_OFD_SETLK), or asks who has it
+// (F_OFD_GETLK). Returns the kind of the lock afterwards, or -1.
+int ask_lock(const Fd& file, int command) {
   struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
-  const bool done = ::fcntl(file.get(), command, &lock) == 0;
-  return done && (command == F_OFD_SETLK || lock.l_type == F_UNLCK);
+  return ::fcntl(file.get(), command, &lock) == 0 ? lock.l_type : -1;
 }
 
-// The process that the file names while its lock is held, or -1.
+// The process that the file names while its lock is held, or -1. Who may only read the file can
+// lock it for reading, and a file of another user may name any process: neither counts.
 pid_t alive_in(const std::filesystem::path& path) {
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file || is_free(file, F_OFD_GETLK)) return -1;
-  const std::string text = read_file(path).value_or("");
-  const auto pid = static_cast<pid_t>(std::strtol(text.c_str(), nullptr, 10));
-  return pid > 0 ? pid : -1;
+  const Fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  std::array<char, 32> text{};
+  if (!file || ask_lock(file, F_OFD_GETLK) != F_WRLCK ||
+      ::read(file.get(), text.data(), text.size() - 1) <= 0) {
+    return -1;
+  }
+  const auto pid = static_cast<pid_t>(std::strtol(text.data(), nullptr, 10));
+  struct stat facts {};
+  struct stat process {};
+  const bool named = ::fstat(file.get(), &facts) == 0 && pid > 0 &&
+                     ::stat(fmt::format("/proc/{}", pid).c_str(), &process) == 0;
+  return named && facts.st_uid == process.st_uid ? pid : -1;
 }
 
 }  // namespace
 
 Result<Fd> take_pid_file(const std::filesystem::path& path) {
-  std::error_code error;
-  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
+  ASSAY_CHECK(make_folder(path.parent_path()));
   ASSAY_TRY(Fd file, open_output(path, O_RDWR));
-  if (!is_free(file, F_OFD_SETLK)) {
+  struct stat facts {};
+  if (::fstat(file.get(), &facts) != 0 || facts.st_uid != ::geteuid()) {
+    return usage_error(path.string() + ": it belongs to another user; remove it");
+  }
+  if (ask_lock(file, F_OFD_SETLK) < 0) {
+    const pid_t pid = alive_in(path);
     return usage_error(
-        fmt::format("{}: the campaign is running as process {}; `assay stop` ends it",
-                    path.string(), alive_in(path)));
+        pid < 0 ? path.string() + ": a process that is no campaign locks it; remove it"
+                : fmt::format("{}: the campaign is running as process {}; `assay stop` ends it",
+                              path.string(), pid));
   }
   if (::ftruncate(file.get(), 0) != 0) return errno_error("cannot write " + path.string());
   const std::string text = fmt::format("{}\n", ::getpid());

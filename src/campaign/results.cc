@@ -172,8 +172,7 @@ Status write_history(const std::filesystem::path& file, History history,
     past.failed = model.passed() ? 0 : past.failed + 1;
     past.seconds = std::max(past.seconds, model.seconds);
   }
-  std::error_code ignored;
-  std::filesystem::create_directories(file.parent_path(), ignored);
+  ASSAY_CHECK(make_folder(file.parent_path()));
   return write_file(file, dumped({{"v", kVersion}, {"models", history}}) + "\n");
 }
 

@@ -16,6 +16,7 @@
 #include <span>
 #include <utility>
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
 #include "base/interrupts.h"
 #include "base/text.h"
@@ -139,11 +140,7 @@ class Runner {
 
   Status supervise(Active& active, stage::StageCommand& command, stage::Limits& limits, Fd& input) {
     const fs::path log = campaign_.log_dir / ends_[active.unit].log;
-    std::error_code error;
-    fs::create_directories(log.parent_path(), error);
-    if (error) {
-      return fail(fmt::format("cannot create {}: {}", log.parent_path().string(), error.message()));
-    }
+    ASSAY_CHECK(make_folder(log.parent_path()));
     ASSAY_TRY(FdPair pipe, make_pipe());
     ASSAY_CHECK(set_nonblocking(pipe.second.get()));
     input = std::move(pipe.first);
@@ -340,14 +337,14 @@ void leave_terminal() {
 
 Result<int> run_campaign(const Campaign& campaign, const RunnerOptions& options) {
   ASSAY_TRY(const Fd pid_file, take_pid_file(campaign.pid_file));
-  std::error_code ignored;
-  fs::create_directories(campaign.log_dir, ignored);
+  ASSAY_CHECK(make_folder(campaign.log_dir));
   Log log(campaign.log_dir /
           fmt::format("log_{:%Y%m%d_%H%M%S}.log", fmt::localtime(std::time(nullptr))));
   const auto units = units_of(
       campaign, {options.self, options.arguments, [&](std::string_view text) { log.say(text); }});
   auto ended = Runner(campaign, *units, log).run(options.started);
   if (!ended) log.say(fmt::format("assay: {}\n", ended.error().message));
+  std::error_code ignored;
   fs::remove(campaign.pid_file, ignored);
   return ended;
 }

@@ -104,6 +104,7 @@ Result<Policies> chosen_policies(const MutateOptions& options,
 
 Result<int> run_mutate(const MutateOptions& options) {
   std::vector<std::string> notes;
+  ASSAY_CHECK(check_links(options.markdown));
   if (!options.markdown.empty() &&
       !Fd(::open(options.markdown.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644))) {
     return usage_error(errno_error("--markdown=" + options.markdown).value().message);

@@ -185,9 +185,10 @@ Status ForkServer::launch() {
       {log.get(), 1}, {log.get(), 2}, {listener_.get(), kListenFd}, {ready.second.get(), kReadyFd}};
   auto process = Process::spawn(options);
   if (!process) {
-    return usage_error(
-        fmt::format("{}: {}; name its interpreter with --{}_python, or in assay.toml", config_.name,
-                    process.error().message, config_.name));
+    const std::string why = fmt::format("{}: {}", config_.name, process.error().message);
+    if (find_program(options.argv.front())) return fail(why);
+    return usage_error(fmt::format("{}; name its interpreter with --{}_python, or in assay.toml",
+                                   why, config_.name));
   }
   process_ = std::move(*process);
   continue_after_us(process_.pid());

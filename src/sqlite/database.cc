@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/atomic_file.h"
 #include "sqlite/checked_pages.h"
 
 namespace assay {
@@ -163,6 +164,7 @@ bool Statement::is_null(int column) const {
 }
 
 Result<Database> Database::open(const std::filesystem::path& path, OpenMode mode) {
+  ASSAY_CHECK(check_links(path));
   int flags = SQLITE_OPEN_READWRITE;
   if (mode != OpenMode::existing) flags |= SQLITE_OPEN_CREATE;
   sqlite3* handle = nullptr;

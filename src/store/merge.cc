@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/atomic_file.h"
 #include "schedule/shards.h"
 #include "store/open_store.h"
 #include "store/sqlite_store.h"
@@ -153,10 +154,7 @@ Result<MergeSummary> merge_runs(const std::filesystem::path& out,
   std::error_code error;
   const std::filesystem::path part = part_of(out);
   std::filesystem::remove_all(part, error);
-  std::filesystem::create_directories(part, error);
-  if (error) {
-    return usage_error(fmt::format("cannot write to {}: {}", out.string(), error.message()));
-  }
+  ASSAY_CHECK(make_folder(part));
   ASSAY_TRY(MergeSummary summary, Merger(part, runs).run());
   std::filesystem::rename(part / SqliteStore::kFileName, out / SqliteStore::kFileName, error);
   if (error) return fail(fmt::format("cannot write {}: {}", out.string(), error.message()));

@@ -103,6 +103,9 @@ Status PostgresStore::connect() {
   ASSAY_CHECK(check_address(address_));
   connection_.reset();
   if (interrupted()) return interrupted_error();
+  const auto began = std::chrono::steady_clock::now();
+  // What a run does at its end must not wait for the same silence again and again.
+  if (gave_up_ && began < silent_until_) return fail("the database: it does not answer");
   const Status connected = guarded([this]() -> Status {
     connection_ = std::make_unique<Connection>(with_limits(address_));
     connection_->interruptible.expect(options_.answer_limit);
@@ -115,7 +118,11 @@ Status PostgresStore::connect() {
     connection_->interruptible.relax();
     return {};
   });
-  if (!connected) connection_.reset();
+  if (!connected) {
+    connection_.reset();
+    const auto now = std::chrono::steady_clock::now();
+    silent_until_ = now + (now - began);
+  }
   return connected;
 }
 

@@ -38,7 +38,8 @@ class PostgresStore final : public Store {
     std::chrono::microseconds bundle{2'000'000};  // expected work of one bundle
     int least_bundles = 256;  // a small plan is cut finer, so that many claimers can work on it
     // How long the database may be unreachable, or its disk full, before that is an error.
-    std::chrono::milliseconds patience{120'000};
+    // With the last attempt to connect (10 s) 2 min.
+    std::chrono::milliseconds patience{110'000};
     // How long a statement may take before its connection is given up. Plans, upgrades and reports
     // handle whole tables; the other statements handle a few bundles.
     std::chrono::milliseconds answer_limit{60'000};
@@ -198,10 +199,11 @@ class PostgresStore final : public Store {
   std::string address_;
   Options options_;
   std::string claimer_;
-  std::unique_ptr<Connection> connection_;  // null after patiently() has given up
-  bool gave_up_ = false;                    // no answer came within Options::patience
-  std::vector<wire::CaseT> added_;          // not sent yet
-  std::vector<InvalidLine> invalid_;        // likewise
+  std::unique_ptr<Connection> connection_;              // null after patiently() has given up
+  bool gave_up_ = false;                                // no answer came within Options::patience
+  std::chrono::steady_clock::time_point silent_until_;  // by then a new connection is tried
+  std::vector<wire::CaseT> added_;                      // not sent yet
+  std::vector<InvalidLine> invalid_;                    // likewise
   std::unique_ptr<Planning, PlanningDeleter> planning_;
   std::vector<std::int64_t> mine_;  // all added cases; if there are any, only these are claimed
   std::uint64_t new_cases_ = 0;     // of mine_

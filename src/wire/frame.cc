@@ -54,18 +54,18 @@ Result<std::optional<Bytes>> receive_frame(int socket) {
 }
 
 Result<bool> FrameReader::feed(int socket) {
-  constexpr std::size_t kChunk = 1 << 16;
+  std::array<std::uint8_t, 1 << 16> chunk;
   if (begin_ > 0) {
     buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(begin_));
     begin_ = 0;
   }
   while (true) {
-    const std::size_t old = buffer_.size();
-    buffer_.resize(old + kChunk);
-    const ssize_t got = ::recv(socket, buffer_.data() + old, kChunk, MSG_DONTWAIT);
-    buffer_.resize(old + static_cast<std::size_t>(got > 0 ? got : 0));
+    const ssize_t got = ::recv(socket, chunk.data(), chunk.size(), MSG_DONTWAIT);
     if (got == 0) return false;
-    if (got > 0) continue;
+    if (got > 0) {
+      buffer_.insert(buffer_.end(), chunk.begin(), chunk.begin() + got);
+      continue;
+    }
     if (errno == EINTR) continue;
     if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
     if (errno == ECONNRESET) return false;

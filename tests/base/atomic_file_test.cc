@@ -53,6 +53,45 @@ TEST_F(Files, ReplaceLinksAndPipesThatNobodyReads) {
   EXPECT_EQ(*read_file(folder_ / "mine"), "mine");
 }
 
+// Whatever fs.protected_symlinks and fs.protected_hardlinks say: both are off in many containers.
+TEST_F(Files, ThatAnotherUserHasLinkedLeadNowhere) {
+  constexpr uid_t kNobody = 65534;
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a link away";
+  const fs::path pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const Fd reader(::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  fs::create_symlink(pipe, folder_ / "link");
+  fs::create_directory(folder_ / "mine");
+  fs::create_directory_symlink("mine", folder_ / "folder");
+  for (const char* name : {"link", "folder"}) {
+    ASSERT_EQ(::lchown((folder_ / name).c_str(), kNobody, kNobody), 0);
+  }
+  ASSERT_TRUE(write_file(folder_ / "link", "new"));
+  std::array<char, 8> got{};
+  EXPECT_EQ(::read(reader.get(), got.data(), got.size()), 0);
+  EXPECT_EQ(*read_file(folder_ / "link"), "new");
+  EXPECT_THAT(write_file(folder_ / "folder/file", "new").error().message,
+              HasSubstr("a link that another user has made"));
+  EXPECT_FALSE(make_folder(folder_ / "folder/"));
+  EXPECT_FALSE(make_folder(folder_ / "folder/a/b"));
+  EXPECT_TRUE(fs::is_empty(folder_ / "mine"));
+}
+
+TEST_F(Files, OfASecondNameAreKeptInAFolderOfOthers) {
+  ASSERT_TRUE(write_file(folder_ / "mine", "mine"));
+  fs::create_directory(folder_ / "shared");
+  fs::create_hard_link(folder_ / "mine", folder_ / "shared/log");
+  EXPECT_TRUE(open_for_append(folder_ / "shared/log"));
+  ASSERT_EQ(::chmod((folder_ / "shared").c_str(), 01777), 0);
+  for (const int flags : {O_WRONLY | O_APPEND, O_WRONLY | O_TRUNC}) {
+    EXPECT_THAT(open_output(folder_ / "shared/log", flags).error().message,
+                HasSubstr("a file of another name"));
+  }
+  EXPECT_EQ(*read_file(folder_ / "mine"), "mine");
+  EXPECT_TRUE(open_output(folder_ / "mine", O_WRONLY | O_TRUNC));
+  EXPECT_EQ(*read_file(folder_ / "mine"), "");
+}
+
 TEST_F(Files, GoToAPipeWithAReader) {
   const fs::path pipe = folder_ / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0666), 0);

@@ -59,7 +59,7 @@ TEST(Process, OneOfAnotherIsEndedAndNobodyKnowsHow) {
   Process sleeper = Process::adopt(pid, Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))));
   ExitStatus status;
   EXPECT_FALSE(*sleeper.try_wait(status));
-  status = *sleeper.stop(std::chrono::seconds(10));
+  status = *sleeper.stop(std::chrono::seconds(60));
   EXPECT_FALSE(sleeper.running());
   EXPECT_FALSE(status.known);
   EXPECT_FALSE(status.ok());

@@ -58,7 +58,7 @@ class Machine {
     if (!process) return std::nullopt;
     machine.holder_ = std::move(*process);
     const auto holder = std::to_string(machine.holder_.pid());
-    for (int tries = 0; tries < 500; ++tries) {
+    for (int tries = 0; tries < 6000; ++tries) {
       machine.first_ = slurp("/proc/" + holder + "/task/" + holder + "/children");
       while (machine.first_.ends_with(' ')) machine.first_.pop_back();
       // Before it is `sleep`, /proc is not there yet.

@@ -2,6 +2,7 @@
 
 #include "campaign/pid_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -60,6 +61,31 @@ TEST(APidFile, DoesNotNameAnotherProcessWithTheSameId) {
   }
   std::ofstream(path) << "nonsense";
   EXPECT_FALSE(running_process(path).has_value());
+}
+
+// Another user can lock a file for reading that he may read, and name any process in his own.
+TEST(APidFile, OfAnotherUserNamesNoProcessOfOurs) {
+  const assay::testing::Folder folder;
+  const auto path = folder / "a.pid";
+  struct flock lock {};
+  lock.l_type = F_RDLCK;
+  std::ofstream(path) << ::getpid() << '\n';
+  {
+    const Fd reader(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    ASSERT_EQ(::fcntl(reader.get(), F_OFD_SETLK, &lock), 0);
+    EXPECT_FALSE(running_process(path).has_value());
+    EXPECT_FALSE(*signal_process(path, SIGKILL));  // otherwise this test would die
+    EXPECT_THAT(take_pid_file(path).error().message, HasSubstr("no campaign"));
+  }
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  const Fd writer(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  lock.l_type = F_WRLCK;
+  ASSERT_EQ(::fcntl(writer.get(), F_OFD_SETLK, &lock), 0);
+  EXPECT_TRUE(running_process(path).has_value());
+  ASSERT_EQ(::fchown(writer.get(), 65534, 65534), 0);
+  EXPECT_FALSE(running_process(path).has_value());
+  EXPECT_FALSE(*signal_process(path, SIGKILL));
+  EXPECT_THAT(take_pid_file(path).error().message, HasSubstr("another user"));
 }
 
 TEST(ALog, IsCutBetweenLines) {

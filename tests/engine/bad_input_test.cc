@@ -405,7 +405,7 @@ TEST(BadFolders, AStoreThatIsRemovedMeanwhileIsTrouble) {
   const auto all =
       cli.api({"--api_config_file=" + cli.write_cases(lines), "--num_workers_per_gpu=1"});
   Process process = cli.start(all);
-  for (int tries = 0; tries < 600 && !std::filesystem::exists(cli.run() / "running.json");
+  for (int tries = 0; tries < 1200 && !std::filesystem::exists(cli.run() / "running.json");
        ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }

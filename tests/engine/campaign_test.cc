@@ -46,7 +46,7 @@ TEST(Campaign, SupervisorsShareARunAndEveryCaseEndsOnce) {
   // Its run may not have begun yet; then there is nothing to work on, which is an error in one
   // line.
   CliResult second;
-  for (int tries = 0; tries < 50; ++tries) {
+  for (int tries = 0; tries < 500; ++tries) {
     second = helper.call_api({store});
     if (second.status.code != 2) break;
   }
@@ -231,7 +231,7 @@ TEST(Campaign, ANodeThatIsCutOffAndComesBackRecordsNothingTwice) {
   std::vector<std::string> words = worker(far_one, "--store=" + server.far_address("cut"));
   words.insert(words.begin(), ASSAY_PROGRAM);
   Process cut_off = far_one.start_program(far.on_it(words));
-  for (int tries = 0; tries < 600 && outcomes_in(address).empty(); ++tries) {
+  for (int tries = 0; tries < 2000 && outcomes_in(address).empty(); ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   ASSERT_FALSE(outcomes_in(address).empty());
@@ -262,7 +262,7 @@ TEST(Campaign, AWorkerThatIsToldToStopGivesBackWhatItHolds) {
   ASSERT_EQ(one.call({"plan", store, one.write_cases(cases)}).status.code, 0);
   Process process = one.start(worker(one, store));
   std::size_t done = 0;
-  for (int tries = 0; tries < 600 && done == 0; ++tries) {
+  for (int tries = 0; tries < 2000 && done == 0; ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     done = outcomes_in(server.address("stopped")).size();
   }
@@ -295,7 +295,7 @@ TEST(Campaign, EveryCaseIsRecordedOnceWhateverIsKilled) {
   ASSERT_EQ(one.call({"plan", store, one.write_cases(cases)}).status.code, 0);
   Process killed = one.start(worker(one, store));
   Process other = two.start(worker(two, store));
-  for (int tries = 0; tries < 600 && outcomes_in(address).size() < 20; ++tries) {
+  for (int tries = 0; tries < 2000 && outcomes_in(address).size() < 20; ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   killed.signal(SIGKILL);
@@ -334,7 +334,7 @@ TEST(Campaign, AFullDiskOfTheDatabaseLosesAndRepeatsNothing) {
   }
   ASSERT_EQ(one.call({"plan", "--store=" + address, one.write_cases(cases)}).status.code, 0);
   Process going = one.start(worker(one, "--store=" + address));
-  for (int tries = 0; tries < 600 && outcomes_in(address).size() < 20; ++tries) {
+  for (int tries = 0; tries < 2000 && outcomes_in(address).size() < 20; ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   server->fill_disk();

@@ -135,7 +135,7 @@ std::vector<pid_t> processes_of(const std::string& word) {
 }
 
 bool all_gone(const std::string& word) {
-  for (int tries = 0; tries < 300; ++tries) {
+  for (int tries = 0; tries < 1000; ++tries) {
     if (processes_of(word).empty()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }

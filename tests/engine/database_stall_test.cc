@@ -34,11 +34,11 @@ std::vector<pid_t> backends(const std::string& address) {
   return found;
 }
 
-// Asks again for up to 30 s: assay opens a connection, closes it and opens the next one while it
-// starts.
+// Asks again for up to a minute: assay opens a connection, closes it and opens the next one while
+// it starts.
 std::vector<pid_t> backends_soon(const std::string& address) {
   std::vector<pid_t> found = backends(address);
-  for (int tries = 0; tries < 300 && found.empty(); ++tries) {
+  for (int tries = 0; tries < 600 && found.empty(); ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     found = backends(address);
   }
@@ -68,12 +68,12 @@ class SilentListener {
   std::uint16_t port_ = 0;
 };
 
-// How long the program still runs; nullopt: 30 s and longer.
+// How long the program still runs; nullopt: 50 s and longer. A database has 60 s for an answer.
 std::optional<double> seconds_until_end(Process& program) {
   const auto began = std::chrono::steady_clock::now();
   ExitStatus ended;
   while (!*program.try_wait(ended)) {
-    if (std::chrono::steady_clock::now() - began > std::chrono::seconds(30)) return std::nullopt;
+    if (std::chrono::steady_clock::now() - began > std::chrono::seconds(50)) return std::nullopt;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();

@@ -497,7 +497,7 @@ const std::string kServer = "assay.server";
 
 // Waits for a process of the run with this word in its command line; returns its id.
 pid_t wait_for_process(const Cli& cli, const std::string& word) {
-  for (int tries = 0; tries < 200; ++tries) {
+  for (int tries = 0; tries < 1200; ++tries) {
     for (const pid_t pid : processes_of(cli.folder().string())) {
       const auto command = read_file("/proc/" + std::to_string(pid) + "/cmdline");
       if (command && command->find(word) != std::string::npos) return pid;

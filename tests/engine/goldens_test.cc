@@ -154,7 +154,7 @@ TEST_F(GoldenRuns, AreReadFromAStaticServer) {
   Process server = cli_.start_program({"python3", "-u", "-m", "http.server", "0", "--bind",
                                        "127.0.0.1", "--directory", cli_.folder().string()});
   std::string port;
-  for (int tries = 0; tries < 100 && port.empty(); ++tries) {
+  for (int tries = 0; tries < 600 && port.empty(); ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     const std::string said = *read_file(cli_.folder() / "output.txt");
     const std::size_t at = said.find(" port ");

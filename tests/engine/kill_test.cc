@@ -181,7 +181,7 @@ TEST(Slot, ThatTalksNonsenseIsReplacedAndNothingIsLost) {
   const std::string cases = cli.write_cases(lines);
   Process process = cli.start(cli.api({"--api_config_file=" + cases, "--num_workers_per_gpu=1"}));
   std::vector<pid_t> slots;
-  for (int tries = 0; tries < 100 && slots.empty(); ++tries) {
+  for (int tries = 0; tries < 1200 && slots.empty(); ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     slots = find_processes(cli, Kind::slot);
   }

@@ -58,7 +58,7 @@ class Leftovers : public ::testing::Test {
     }
     const std::string cases = cli_.write_cases(lines);
     Process run = cli_.start(cli_.api({"--api_config_file=" + cases, "--num_workers_per_gpu=1"}));
-    for (int tries = 0; tries < 300 && sleepers().empty(); ++tries) {
+    for (int tries = 0; tries < 1200 && sleepers().empty(); ++tries) {
       std::this_thread::sleep_for(milliseconds(50));
     }
     EXPECT_FALSE(sleepers().empty());

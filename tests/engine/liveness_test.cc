@@ -19,8 +19,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr int kLines = 300'000;  // planning them takes longer than the fake frameworks' import
-// Running cases have 10 s after a signal; the rest is for a busy machine.
-constexpr std::chrono::seconds kEndLimit{25};
+constexpr std::chrono::seconds kEndLimit{100};  // a hang has no end
 
 // The fork servers of the run: Python processes whose parent is the supervisor.
 std::vector<pid_t> servers_of(const Cli& cli, pid_t supervisor) {
@@ -37,7 +36,7 @@ std::vector<pid_t> servers_of(const Cli& cli, pid_t supervisor) {
 }
 
 std::vector<pid_t> wait_for_servers(const Cli& cli, pid_t supervisor) {
-  for (int tries = 0; tries < 500; ++tries) {
+  for (int tries = 0; tries < 6000; ++tries) {
     std::vector<pid_t> servers = servers_of(cli, supervisor);
     if (servers.size() == 2) return servers;
     std::this_thread::sleep_for(milliseconds(10));

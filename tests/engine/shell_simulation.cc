@@ -163,6 +163,14 @@ std::optional<std::string> ShellSimulation::run() {
 bool ShellSimulation::run_session(bool calm) {
   SimulatedSystem system(chance_.next(), calm,
                          [this](const wire::JobT& job) { return answer_to(job); });
+  const bool complete = run_session(system);
+  calls_ += system.calls();
+  if (system.wrong()) wrong_ = wrong_.value_or(*system.wrong());
+  if (system.left_open() > 0) wrong_ = wrong_.value_or("it leaks a pipe or a socket");
+  return complete;
+}
+
+bool ShellSimulation::run_session(SimulatedSystem& system) {
   Database database(*this, system);
   config_.slots = static_cast<std::uint32_t>(1 + chance_.below(3));
   std::vector<ForkServer> servers;
@@ -183,8 +191,6 @@ bool ShellSimulation::run_session(bool calm) {
   Session session(config_, recorder, database, observer, std::move(servers), std::move(lanes), {});
   const auto ending = session.run();
   system.on_signal = {};
-  calls_ += system.calls();
-  if (system.wrong()) wrong_ = wrong_.value_or(*system.wrong());
   return ending && *ending == RunEnding::complete;
 }
 

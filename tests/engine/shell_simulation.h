@@ -27,6 +27,7 @@ class ShellSimulation {
  private:
   class Database;
   bool run_session(bool calm);
+  bool run_session(SimulatedSystem& system);
   CaseAnswer answer_to(const wire::JobT& job);
 
   Chance chance_;

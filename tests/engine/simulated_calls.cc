@@ -1,6 +1,8 @@
 // The system calls that a simulated system answers. Threads without one get the real calls.
 
-#include <sys/eventfd.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 
@@ -11,10 +13,11 @@
 
 #include "base/log_cap.h"
 #include "base/orphans.h"
+#include "base/private_folder.h"
 #include "base/signal_watch.h"
-#include "real_calls.h"
 #include "simulated_system.h"
 
+using assay::testing::SimulatedFiles;
 using assay::testing::SimulatedSystem;
 
 namespace {
@@ -22,6 +25,11 @@ namespace {
 // Part of what is there.
 std::size_t part_of(SimulatedSystem& system, std::size_t size) {
   return size > 1 && system.fault(8) ? 1 + system.chance().below(size) : size;
+}
+
+// Whether the descriptor is one of the system's own.
+bool is_simulated(const SimulatedSystem* system, int fd) {
+  return system != nullptr && SimulatedFiles::has(fd);
 }
 
 }  // namespace
@@ -35,7 +43,17 @@ int __real_setpgid(pid_t pid, pid_t group);
 long __real_syscall(long number, ...);
 int __real_pipe2(int* ends, int flags);
 int __real_socketpair(int domain, int type, int protocol, int* ends);
+int __real_eventfd(unsigned count, int flags);
+int __real_close(int fd);
+int __real_fcntl(int fd, int command, ...);
+int __real_ioctl(int fd, unsigned long request, ...);
+int __real_epoll_create1(int flags);
+int __real_epoll_ctl(int epoll, int operation, int fd, epoll_event* event);
+int __real_epoll_wait(int epoll, epoll_event* events, int most, int timeout);
+int __real_poll(pollfd* fds, nfds_t count, int timeout);
 ssize_t __real_read(int fd, void* bytes, std::size_t size);
+ssize_t __real_write(int fd, const void* bytes, std::size_t size);
+ssize_t __real_send(int socket, const void* bytes, std::size_t size, int flags);
 ssize_t __real_recv(int socket, void* bytes, std::size_t size, int flags);
 int __real_clock_gettime(clockid_t clock, timespec* now);
 int __real_timerfd_create(int clock, int flags);
@@ -77,31 +95,73 @@ long __wrap_syscall(long number, ...) {
 
 int __wrap_pipe2(int* ends, int flags) {
   SimulatedSystem* const system = SimulatedSystem::here();
-  if (system != nullptr && system->out_of_system()) return errno = EMFILE, -1;
-  const int made = __real_pipe2(ends, flags);
-  if (made == 0 && system != nullptr) system->made_pipe(ends[1]);
-  return made;
+  if (system == nullptr) return __real_pipe2(ends, flags);
+  if (system->out_of_system()) return errno = EMFILE, -1;
+  system->files().pipe(ends);
+  system->made_pipe(ends[1]);
+  return 0;
 }
 
 int __wrap_socketpair(int domain, int type, int protocol, int* ends) {
   SimulatedSystem* const system = SimulatedSystem::here();
-  if (system != nullptr && system->out_of_system()) return errno = EMFILE, -1;
-  const int made = __real_socketpair(domain, type, protocol, ends);
-  if (made == 0 && system != nullptr) system->made_sockets(ends[1]);
+  if (system == nullptr) return __real_socketpair(domain, type, protocol, ends);
+  if (system->out_of_system()) return errno = EMFILE, -1;
+  system->files().socketpair(ends);
+  system->made_sockets(ends[1]);
+  return 0;
+}
+
+int __wrap_eventfd(unsigned count, int flags) {
+  SimulatedSystem* const system = SimulatedSystem::here();
+  if (system == nullptr) return __real_eventfd(count, flags);
+  const int made = system->files().eventfd(count);
+  system->files().set_flags(made, O_NONBLOCK);
   return made;
+}
+
+int __wrap_close(int fd) {
+  SimulatedSystem* const system = SimulatedSystem::here();
+  return is_simulated(system, fd) ? system->close(fd) : __real_close(fd);
+}
+
+int __wrap_fcntl(int fd, int command, ...) {
+  va_list words;
+  va_start(words, command);
+  const long word = va_arg(words, long);
+  va_end(words);
+  SimulatedSystem* const system = SimulatedSystem::here();
+  if (!is_simulated(system, fd)) return __real_fcntl(fd, command, word);
+  if (command == F_GETFL) return system->files().flags(fd);
+  if (command == F_SETFL) system->files().set_flags(fd, static_cast<int>(word));
+  return 0;
+}
+
+// Asio's O_NONBLOCK.
+int __wrap_ioctl(int fd, unsigned long request, void* word) {
+  SimulatedSystem* const system = SimulatedSystem::here();
+  if (!is_simulated(system, fd)) return __real_ioctl(fd, request, word);
+  system->files().set_flags(fd, O_NONBLOCK);
+  return 0;
 }
 
 ssize_t __wrap_read(int fd, void* bytes, std::size_t size) {
   SimulatedSystem* const system = SimulatedSystem::here();
   if (system != nullptr && system->interrupts()) return errno = EINTR, -1;
-  return __real_read(fd, bytes, size);
+  return is_simulated(system, fd) ? system->read(fd, bytes, size, true)
+                                  : __real_read(fd, bytes, size);
+}
+
+ssize_t __wrap_write(int fd, const void* bytes, std::size_t size) {
+  SimulatedSystem* const system = SimulatedSystem::here();
+  return is_simulated(system, fd) ? system->write(fd, bytes, size, true)
+                                  : __real_write(fd, bytes, size);
 }
 
 ssize_t __wrap_recv(int socket, void* bytes, std::size_t size, int flags) {
   SimulatedSystem* const system = SimulatedSystem::here();
   if (system == nullptr) return __real_recv(socket, bytes, size, flags);
   if (system->interrupts()) return errno = EINTR, -1;
-  return __real_recv(socket, bytes, part_of(*system, size), flags);
+  return system->read(socket, bytes, part_of(*system, size), (flags & MSG_DONTWAIT) == 0);
 }
 
 ssize_t __wrap_send(int socket, const void* bytes, std::size_t size, int flags) {
@@ -112,19 +172,24 @@ ssize_t __wrap_send(int socket, const void* bytes, std::size_t size, int flags) 
     system->ready_later(socket);
     return errno = EAGAIN, -1;
   }
-  return __real_send(socket, bytes, part_of(*system, size), flags);
+  return system->write(socket, bytes, part_of(*system, size), (flags & MSG_DONTWAIT) == 0);
+}
+
+int __wrap_epoll_create1(int flags) {
+  SimulatedSystem* const system = SimulatedSystem::here();
+  return system == nullptr ? __real_epoll_create1(flags) : system->files().eventfd(0);
 }
 
 int __wrap_epoll_ctl(int epoll, int operation, int fd, epoll_event* event) {
   SimulatedSystem* const system = SimulatedSystem::here();
   if (system == nullptr) return __real_epoll_ctl(epoll, operation, fd, event);
-  return system->epoll_control(epoll, operation, fd, event);
+  return system->epoll_control(operation, fd, event);
 }
 
 int __wrap_epoll_wait(int epoll, epoll_event* events, int most, int timeout) {
   SimulatedSystem* const system = SimulatedSystem::here();
   if (system == nullptr) return __real_epoll_wait(epoll, events, most, timeout);
-  return system->epoll_wait(epoll, events, most, timeout);
+  return system->epoll_wait(events, most, timeout);
 }
 
 int __wrap_poll(pollfd* fds, nfds_t count, int timeout) {
@@ -172,6 +237,25 @@ assay::OrphanSweep __wrap__ZN5assay13sweep_orphansEv() {
   return {{}, system == nullptr || !system->fault(3)};
 }
 
+// What a program only writes takes a disk's time and decides nothing.
+assay::Status
+__real__ZN5assay10write_fileERKNSt10filesystem7__cxx114pathESt17basic_string_viewIcSt11char_traitsIcEE(
+    const std::filesystem::path& path, std::string_view text);
+assay::Status
+__wrap__ZN5assay10write_fileERKNSt10filesystem7__cxx114pathESt17basic_string_viewIcSt11char_traitsIcEE(
+    const std::filesystem::path& path, std::string_view text) {
+  if (SimulatedSystem::here() != nullptr) return {};
+  return __real__ZN5assay10write_fileERKNSt10filesystem7__cxx114pathESt17basic_string_viewIcSt11char_traitsIcEE(
+      path, text);
+}
+
+using Folder = assay::Result<assay::PrivateFolder>;
+Folder
+__wrap__ZN5assay13PrivateFolder4makeESt17basic_string_viewIcSt11char_traitsIcEENSt10filesystem7__cxx114pathE(
+    std::string_view, std::filesystem::path) {
+  return {};
+}
+
 assay::Status __wrap__ZN5assay8cap_logsERKNSt10filesystem7__cxx114pathEm(
     const std::filesystem::path&, std::uint64_t) {
   return {};
@@ -184,6 +268,7 @@ Watch __wrap__ZN5assay11SignalWatch5startESt8functionIFvvEENS0_6LimitsE(
     std::function<void()> deliver, assay::SignalWatch::Limits limits) {
   SimulatedSystem* const system = SimulatedSystem::here();
   if (system != nullptr) system->on_signal = deliver;
+  const assay::testing::RealCalls real;  // its thread is not simulated
   return __real__ZN5assay11SignalWatch5startESt8functionIFvvEENS0_6LimitsE(std::move(deliver),
                                                                            limits);
 }

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,7 +12,6 @@
 #include <csignal>
 #include <utility>
 
-#include "real_calls.h"
 #include "wire/job.h"
 #include "wire/messages_generated.h"
 
@@ -56,9 +54,22 @@ SimulatedSystem::SimulatedSystem(std::uint64_t seed, bool calm,
   current = this;
 }
 
-SimulatedSystem::~SimulatedSystem() { current = nullptr; }
+SimulatedSystem::~SimulatedSystem() {
+  left_open();
+  current = nullptr;
+}
+
+std::size_t SimulatedSystem::left_open() {
+  children_.clear();
+  pipe_writers_.clear();
+  socket_peer_ = Fd();
+  return files_.open();
+}
 
 SimulatedSystem* SimulatedSystem::here() { return current; }
+
+RealCalls::RealCalls() : system_(std::exchange(current, nullptr)) {}
+RealCalls::~RealCalls() { current = system_; }
 
 void SimulatedSystem::count_call() {
   if (++calls_ == kMostCalls) wrong_ = "the session does not end";
@@ -69,12 +80,12 @@ void SimulatedSystem::count_call() {
 // ---- processes ----
 
 void SimulatedSystem::made_pipe(int writing) {
-  pipe_writers_.emplace_back(::fcntl(writing, F_DUPFD_CLOEXEC, 0));
+  pipe_writers_.emplace_back(files_.duplicate(writing));
   if (pipe_writers_.size() > 2) pipe_writers_.pop_front();
 }
 
 void SimulatedSystem::made_sockets(int other) {
-  socket_peer_ = Fd(::fcntl(other, F_DUPFD_CLOEXEC, 0));
+  socket_peer_ = Fd(files_.duplicate(other));
   pipe_writers_.clear();
 }
 
@@ -92,15 +103,21 @@ int SimulatedSystem::fork_process() {
   pipe_writers_.clear();
   socket_peer_ = Fd();
   if (child.peer) (void)set_nonblocking(child.peer.get());
-  child.end = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  child.end = Fd(files_.eventfd(0));
   children_.emplace(next_pid_, std::move(child));
   return next_pid_++;
+}
+
+int SimulatedSystem::close(int fd) {
+  late_.erase(fd);
+  watched_.erase(fd);
+  return files_.close(fd);
 }
 
 int SimulatedSystem::watch(int pid) {
   const auto found = children_.find(pid);
   if (found == children_.end()) return errno = ESRCH, -1;
-  return ::fcntl(found->second.end.get(), F_DUPFD_CLOEXEC, 0);
+  return files_.duplicate(found->second.end.get());
 }
 
 int SimulatedSystem::wait_for(int pid, int* status, int options) {
@@ -133,7 +150,7 @@ void SimulatedSystem::end(Child& child) {
   if (!child.ended && (!child.peer || chance_.one_in(2))) {
     child.ended = true;
     const std::uint64_t one = 1;
-    (void)!::write(child.end.get(), &one, sizeof one);
+    write(child.end.get(), &one, sizeof one, false);
   } else {
     child.peer = Fd();
   }
@@ -181,10 +198,10 @@ void SimulatedSystem::step_server(Child& child) {
   }
   if (!child.peer) return;
   if (child.said_hello) {
-    if (chance_.one_in(3)) (void)!::write(child.peer.get(), "\n", 1);
+    if (chance_.one_in(3)) write(child.peer.get(), "\n", 1, false);
   } else if (chance_.one_in(4)) {
     child.said_hello = true;
-    (void)!::write(child.peer.get(), kHello, std::char_traits<char>::length(kHello));
+    write(child.peer.get(), kHello, std::char_traits<char>::length(kHello), false);
   }
 }
 
@@ -236,7 +253,7 @@ void SimulatedSystem::run_case(Child& child) {
     case Nature::makes_nonsense:
       child.outbox.insert(child.outbox.end(), {4, 0, 0, 0, 255, 255, 255, 255});
       child.hangs = true;
-      (void)__real_send(child.peer.get(), child.outbox.data(), child.outbox.size(), MSG_NOSIGNAL);
+      write(child.peer.get(), child.outbox.data(), child.outbox.size(), false);
       return;
     default:
       child.cases.pop_front();
@@ -254,7 +271,7 @@ void SimulatedSystem::say(Child& child, const wire::Bytes& message) {
 void SimulatedSystem::flush(Child& child) {
   const std::size_t most =
       chance_.one_in(3) ? 1 + chance_.below(child.outbox.size()) : child.outbox.size();
-  const ssize_t sent = __real_send(child.peer.get(), child.outbox.data(), most, MSG_NOSIGNAL);
+  const ssize_t sent = write(child.peer.get(), child.outbox.data(), most, false);
   if (sent > 0) child.outbox.erase(child.outbox.begin(), child.outbox.begin() + sent);
 }
 
@@ -265,6 +282,21 @@ bool SimulatedSystem::interrupts() {
   return fault(10);
 }
 
+// A call without MSG_DONTWAIT, on a descriptor that is not O_NONBLOCK, waits.
+ssize_t SimulatedSystem::read(int fd, void* bytes, std::size_t size, bool waits) {
+  bool blocks = false;
+  const ssize_t got = files_.read(fd, bytes, size, blocks);
+  if (got < 0 && blocks && waits) wrong_ = "it reads what may not come";
+  return got;
+}
+
+ssize_t SimulatedSystem::write(int fd, const void* bytes, std::size_t size, bool waits) {
+  bool blocks = false;
+  const ssize_t got = files_.write(fd, bytes, size, blocks);
+  if (got < 0 && blocks && waits) wrong_ = "it waits for room in a full pipe";
+  return got;
+}
+
 bool SimulatedSystem::out_of_system() { return fault(3'000); }
 
 void SimulatedSystem::ready_later(int fd) {
@@ -273,32 +305,30 @@ void SimulatedSystem::ready_later(int fd) {
 
 // ---- readiness and time ----
 
-int SimulatedSystem::epoll_control(int epoll, int operation, int fd, epoll_event* event) {
-  const int done = __real_epoll_ctl(epoll, operation, fd, event);
-  if (done != 0) return done;
-  if (operation == EPOLL_CTL_DEL) {
-    late_.erase(fd);
-    watched_.erase(fd);
-  } else {
-    watched_[fd] = event->data.ptr;
-  }
-  return done;
+// Edges, as EPOLLET reports them: what is there when a descriptor is watched, and what comes later.
+int SimulatedSystem::epoll_control(int operation, int fd, const epoll_event* event) {
+  late_.erase(fd);
+  watched_.erase(fd);
+  if (operation == EPOLL_CTL_DEL) return 0;
+  watched_[fd] = {event->data.ptr, event->events | EPOLLERR | EPOLLHUP};
+  see(fd);
+  return 0;
+}
+
+void SimulatedSystem::see(int fd) {
+  const auto watched = watched_.find(fd);
+  if (watched == watched_.end()) return;
+  if (const auto events = files_.ready(fd) & watched->second.events) late_[fd] |= events;
 }
 
 // Events are seen at once, later, or although nothing has happened.
-int SimulatedSystem::epoll_wait(int epoll, epoll_event* events, int most, int timeout_ms) {
+int SimulatedSystem::epoll_wait(epoll_event* events, int most, int timeout_ms) {
   const std::int64_t until = now_ns_ + (timeout_ms < 0 ? INT64_MAX / 4 : timeout_ms * kNsInMs);
   while (true) {
     count_call();
     if (calls_ > kMostCalls && on_signal) on_signal();  // two signals end any loop
     if (chance_.one_in(2)) step();
     if (fault(50)) return errno = EINTR, -1;
-    const int got = __real_epoll_wait(epoll, events, most, 0);
-    for (const auto& [fd, data] : watched_) {
-      for (int i = 0; i < got; ++i) {
-        if (events[i].data.ptr == data) late_[fd] |= events[i].events;
-      }
-    }
     if (fault(10) && !watched_.empty()) {
       auto any = watched_.begin();
       std::advance(any, static_cast<std::ptrdiff_t>(chance_.below(watched_.size())));
@@ -311,7 +341,7 @@ int SimulatedSystem::epoll_wait(int epoll, epoll_event* events, int most, int ti
         continue;
       }
       events[seen].events = at->second;
-      events[seen].data.ptr = watched_.at(at->first);
+      events[seen].data.ptr = watched_.at(at->first).data;
       ++seen;
       at = late_.erase(at);
     }
@@ -333,7 +363,12 @@ int SimulatedSystem::poll(pollfd* fds, unsigned long count, int timeout_ms) {
     count_call();
     if (timeout_ms != 0) step();
     if (timeout_ms != 0 && fault(50)) return errno = EINTR, -1;
-    const int got = __real_poll(fds, count, 0);
+    int got = 0;
+    for (unsigned long i = 0; i < count; ++i) {
+      const std::uint32_t wanted = static_cast<std::uint32_t>(fds[i].events) | POLLERR | POLLHUP;
+      fds[i].revents = static_cast<short>(files_.ready(fds[i].fd) & wanted);
+      got += fds[i].revents != 0 ? 1 : 0;
+    }
     if (got != 0 || now_ns_ >= until) return got;
     now_ns_ += std::min<std::int64_t>(until - now_ns_, 50 * kNsInMs);
   }

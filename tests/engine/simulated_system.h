@@ -3,7 +3,7 @@
 // A simulated operating system for the engine's shell: the real Session, SlotProcess, ForkServer
 // and Process run over it unchanged. The linker replaces the system calls that decide what a
 // program sees and when (-Wl,--wrap, see CMakeLists.txt): processes, readiness, time, and the
-// results of reading and sending. Pipes and sockets themselves are real.
+// results of reading and sending. Pipes and sockets are simulated_files.h; logs are real files.
 //
 // A seed decides everything: spurious and late readiness, EINTR, partial messages, the order in
 // which the end of a process and of its connection are seen, calls that fail for want of
@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "simulated_files.h"
 #include "simulation.h"
 #include "wire/frame.h"
 
@@ -44,6 +45,8 @@ class SimulatedSystem {
   // The first broken rule, such as a call that blocks for ever.
   const std::optional<std::string>& wrong() const { return wrong_; }
   std::uint64_t calls() const { return calls_; }
+  // Descriptors that the program has not closed. Ends the simulated processes.
+  std::size_t left_open();
   // Lets `nanoseconds` pass, as in a slow disk or database.
   void pass(std::int64_t nanoseconds) { now_ns_ += nanoseconds; }
   // Whether a fault of these odds happens now. Never in a calm system.
@@ -56,14 +59,18 @@ class SimulatedSystem {
 
   static SimulatedSystem* here();  // null in threads that are not simulated
   std::int64_t now_ns() const { return now_ns_; }
+  SimulatedFiles& files() { return files_; }
+  ssize_t read(int fd, void* bytes, std::size_t size, bool waits);
+  ssize_t write(int fd, const void* bytes, std::size_t size, bool waits);
   void made_pipe(int writing);
   void made_sockets(int other);
   int fork_process();
+  int close(int fd);
   int watch(int pid);  // pidfd_open
   int wait_for(int pid, int* status, int options);
   int send_signal(int pid, int number);
-  int epoll_control(int epoll, int operation, int fd, epoll_event* event);
-  int epoll_wait(int epoll, epoll_event* events, int most, int timeout_ms);
+  int epoll_control(int operation, int fd, const epoll_event* event);
+  int epoll_wait(epoll_event* events, int most, int timeout_ms);
   int poll(pollfd* fds, unsigned long count, int timeout_ms);
   bool interrupts();         // the call fails with EINTR
   void ready_later(int fd);  // a full socket takes bytes again
@@ -94,19 +101,37 @@ class SimulatedSystem {
   void end(Child& child);
   void disturb(Child& child);
   void count_call();
+  void see(int fd);
 
   Chance chance_;
   bool calm_;
   std::function<CaseAnswer(const wire::JobT&)> answer_;
   std::int64_t now_ns_ = 1'000'000'000'000;
+  SimulatedFiles files_{[this](int fd) { see(fd); }};
   std::map<int, Child> children_;
   int next_pid_ = 5'000'000;     // above any real one
   std::deque<Fd> pipe_writers_;  // of the last pipes, for the process that is started next
   Fd socket_peer_;
-  std::map<int, void*> watched_;       // what epoll reports for a descriptor
+  struct Watched {
+    void* data;  // what epoll reports for the descriptor
+    std::uint32_t events;
+  };
+  std::map<int, Watched> watched_;
   std::map<int, std::uint32_t> late_;  // events that nobody has seen yet, by descriptor
   std::uint64_t calls_ = 0;
   std::optional<std::string> wrong_;
+};
+
+// While it lives, this thread's calls are real.
+class RealCalls {
+ public:
+  RealCalls();
+  ~RealCalls();
+  RealCalls(const RealCalls&) = delete;
+  RealCalls& operator=(const RealCalls&) = delete;
+
+ private:
+  SimulatedSystem* system_;
 };
 
 }  // namespace assay::testing

@@ -67,6 +67,11 @@ class Place:
             text=True,
         )
 
+    def call(self, words):
+        """Runs a verb to its end."""
+        command = [ASSAY, *words.split()]
+        return subprocess.run(command, cwd=self.mine, env=self.environment, capture_output=True, text=True)
+
     def processes(self):
         """The processes of our runs here."""
         found = []
@@ -221,24 +226,32 @@ class Watch(threading.Thread):
                         self.seen[entry.name] = stat.filemode(entry.stat(follow_symlinks=False).st_mode)
 
 
+# Verbs that write; {} stands for the folder.
 VERBS = (
     "doctor",
-    "report run --html=page.html --junit=junit.xml",
-    "show run wrong",
-    "repro run wrong",
-    "finding run 1 --script=script.py",
-    "shrink run --budget=2s",
-    "merge merged run",
-    "record --api_config_file=cases.txt --log_dir=goldens --test_cpu=True",
-    "mutate --api_config_file=cases.txt --log_dir=mutants",
-    "relations --api_config_file=cases.txt --log_dir=relations",
+    "api --api_config_file=cases.txt --log_dir={} --test_cpu=True --junit={}/junit.xml --markdown={}/a.md",
+    "record --api_config_file=cases.txt --log_dir={} --test_cpu=True",
+    "mutate --api_config_file=cases.txt --log_dir={} --markdown={}/score.md",
+    "relations --api_config_file=cases.txt --log_dir={}",
+    "run night.toml --foreground --log-dir={}",
     "chain check model/train_infer_python.txt",
-    "timeline record --out recording -- true",
-    "run night.toml --foreground",
+    "chain run chain.toml --lenient --output-root={} --page={}/page.html",
+    "chain record chain.db --build=b --goldens={}",
+    "chain report chain.db --out={}/chain.html",
+    "chain speed --filename=train.log --keyword=ips: --speed_log_file={}/speed.json",
+    "timeline merge --log_dir=logs --out={}",
+    "timeline analyze --log_dir=logs --out={}",
+    "timeline record --out={} -- true",
+    "corpus merge cases.txt --out={}/cases.txt",
+    "report run --html={}/page.html --junit={}/junit.xml",
+    "show run wrong",
+    "repro run wrong --out={}",
+    "finding run 1 --script={}/script.py",
+    "shrink run --budget=2s",
+    "merge {} run",
 )
-
-
-NIGHT = """version = 1
+MATERIAL = {
+    "night.toml": """version = 1
 name = "night"
 [input]
 api_config_file = "cases.txt"
@@ -246,23 +259,48 @@ api_config_file = "cases.txt"
 log_dir = "night"
 [engine_args]
 test_cpu = true
-"""
+""",
+    "chain.toml": """version = 1
+model = "line"
+[stages.train]
+command = "python3 train.py"
+makes = "weights"
+""",
+    "train.py": """for i in range(40):
+    print(f"step {i} loss: {1 / (i + 1):.4f} ips: 10.0 samples/s", flush=True)
+open("weights", "w").write("w")
+""",
+    "train.log": "".join(f"step {i} ips: {i}.5\n" for i in range(40)),
+}
 
 
-@pytest.mark.slow
-def test_what_each_verb_writes_is_closed_to_him(place):
+@pytest.fixture
+def material(place):
+    """What the verbs read: a run, a campaign, a chain, logs."""
     shutil.copytree(ROOT / "examples/chain", place.mine / "model")
-    (place.mine / "night.toml").write_text(NIGHT)
-    watch = Watch(place.shared)
-    watch.start()
+    for name, text in MATERIAL.items():
+        (place.mine / name).write_text(text)
+    subprocess.run(
+        ["python3", ROOT / "examples/timeline/pipeline_logs.py", "logs"], cwd=place.mine, check=True
+    )
     run = place.start(lines=[f'paddle.fake.{name}(Tensor([3], "float32"))' for name in ("echo", "wrong")])
     output = run.communicate(timeout=110)[0]
     assert run.returncode == 1, output
-    for verb in VERBS:
-        done = subprocess.run(
-            [ASSAY, *verb.split()], cwd=place.mine, env=place.environment, capture_output=True, text=True
-        )
+    assert place.call("chain run chain.toml --lenient --store=chain.db").returncode == 0
+    return place
+
+
+@pytest.mark.slow
+def test_what_each_verb_writes_is_closed_to_him(material):
+    place = material
+    watch = Watch(place.shared)
+    watch.start()
+    for number, verb in enumerate(VERBS):
+        (place.mine / f"out-{number}").mkdir()
+        done = place.call(verb.replace("{}", f"out-{number}"))
         assert done.returncode in (0, 1), (verb, done.stdout + done.stderr)
+        written = list((place.mine / f"out-{number}").iterdir())
+        assert written or "{}" not in verb or "timeline record" in verb, verb  # `true` makes no jobs
     watch.stopped = True
     watch.join()
     assert watch.seen != {}
@@ -274,6 +312,70 @@ def test_what_each_verb_writes_is_closed_to_him(place):
     assert writable == []
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if "{}" in verb])
+def test_links_for_what_a_verb_writes_lead_nowhere(verb, material):
+    place = material
+    (place.mine / "out").mkdir()
+    done = place.call(verb.replace("{}", "out"))
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    written = [str(file.relative_to(place.mine / "out")) for file in (place.mine / "out").rglob("*")]
+    names = [name for name in written if not (place.mine / "out" / name).is_dir()]
+    aim = place.mine / "aim"
+    aim.mkdir()
+    (aim / "precious").write_text("precious")
+    attacks = {
+        "its folder": lambda folder: os.symlink(aim, folder),
+        "its files": lambda folder: plant(folder, dict.fromkeys(names, aim / "precious")),
+        "new files": lambda folder: plant(
+            folder, {name: aim / "new" for name in names if not name.endswith(".db")}
+        ),
+        "new databases": lambda folder: plant(
+            folder, {name: aim / "new" for name in names if name.endswith(".db")}
+        ),
+    }
+    for number, (what, attack) in enumerate(attacks.items()):
+        folder = place.shared / f"out-{number}"
+        as_another(lambda attack=attack, folder=folder: attack(folder))
+        done = place.call(verb.replace("{}", str(folder)))
+        assert done.returncode in (0, 1, 2, 3, 5), (what, done.stdout + done.stderr)
+        assert [file.name for file in aim.iterdir()] == ["precious"], (what, done.stdout + done.stderr)
+        assert (aim / "precious").read_text() == "precious", (what, done.stdout + done.stderr)
+
+
+def test_a_page_is_closed_to_him(place):
+    run = place.start()
+    assert run.wait(110) == 0
+    place.environment["ASSAY_SERVE_TOKEN"] = "secret"
+    serve = subprocess.Popen(
+        [ASSAY, "serve", "run"], cwd=place.mine, env=place.environment, stdout=subprocess.PIPE, text=True
+    )
+    port = int(re.search(r"http://127.0.0.1:(\d+)/secret/", serve.stdout.readline())[1])
+
+    def connected():
+        one = socket.socket()
+        one.settimeout(60)
+        one.connect(("127.0.0.1", port))
+        return one
+
+    def asked(path):
+        with connected() as asking:
+            asking.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+            return asking.recv(1000).decode().partition("\r\n")[0]
+
+    def tried():
+        found = reached([], [serve.pid], [])
+        found += [path for path in ("/", "/data.json", "/wrong/", "/secre/") if "403" not in asked(path)]
+        held = [connected() for _ in range(300)]
+        return found if len(held) == 300 and "403" in asked("/") else "it answers nobody any more"
+
+    assert as_another(tried) == []
+    assert "secret" not in Path(f"/proc/{serve.pid}/cmdline").read_text()
+    assert "200" in asked("/secret/data.json")
+    serve.terminate()
+    assert serve.wait(20) in (0, 130)
+
+
 PLANTED = {
     "an open folder of kept interpreters": lambda place, aim: os.mkdir(place.shared / "assay-0", 0o777),
     "a link to one": lambda place, aim: os.symlink(aim, place.shared / "assay-0"),
@@ -282,26 +384,26 @@ PLANTED = {
     "a cache of Inductor": lambda place, aim: os.mkdir(place.shared / "torchinductor_root", 0o777),
     "a link as the log's folder": lambda place, aim: os.symlink(aim, place.shared / "run"),
     "links in it": lambda place, aim: plant(
-        place, {name: aim / "precious" for name in ("run.db", "run.db-wal", "running.json", "lanes")}
+        place.shared / "run",
+        {name: aim / "precious" for name in ("run.db", "run.db-wal", "running.json", "lanes")},
     ),
     "logs of lanes": lambda place, aim: plant(
-        place, {f"lanes/{name}": aim / "precious" for name in ("server-paddle.log", "slot0.log")}
+        place.shared / "run",
+        {f"lanes/{name}": aim / "precious" for name in ("server-paddle.log", "slot0.log")},
     ),
     "lists of cases": lambda place, aim: plant(
-        place, {f"api_config_{name}.txt": aim / "precious" for name in ("pass", "paddle_error", "crash")}
+        place.shared / "run",
+        {f"api_config_{name}.txt": aim / "precious" for name in ("pass", "paddle_error", "crash")},
     ),
 }
 
 
-def plant(place, links):
-    """A folder for logs that everybody can write, with these links."""
-    old = os.umask(0)
-    os.makedirs(place.shared / "run/lanes", 0o777)
-    os.umask(old)
+def plant(folder, links):
+    """Makes a folder that everybody can write, with these links."""
+    os.umask(0)
     for name, target in links.items():
-        if name == "lanes":
-            os.rmdir(place.shared / "run/lanes")
-        os.symlink(target, place.shared / "run" / name)
+        (folder / name).parent.mkdir(0o777, parents=True, exist_ok=True)
+        os.symlink(target, folder / name)
 
 
 @pytest.mark.parametrize("what", PLANTED)

@@ -158,7 +158,7 @@ TEST_F(AServer, AnswersBesideManyIdleConnections) {
   while (idle.size() < 400) idle.push_back(connected(port_));
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_TRUE(get(port_, "/").ends_with("the page"));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
 TEST(Access, TrustsIpLiteralsAndLocalhost) {

@@ -1,5 +1,10 @@
 // A database that is restarted, unreachable, full, or missing.
 
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <pqxx/pqxx>
 #include <thread>
@@ -130,6 +135,30 @@ TEST_F(APostgresBackendThatStops, LeavesAStoreThatCanBeAskedAgain) {
   server_->start();
   EXPECT_TRUE(store->commit());
   EXPECT_EQ(finished_ids(*store).size(), 1U);
+}
+
+// Who has waited in vain does not wait again for what a run still does at its end.
+TEST_F(APostgresBackendThatStops, IsNotWaitedForAgainAndAgain) {
+  address_ += "&connect_timeout=4";
+  const StorePtr store = impatient(std::chrono::milliseconds(0));
+  add(*store, 1, 3);
+  server_->stop();
+  const std::string folder = address_.substr(address_.find("host=") + 5);
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  (folder.substr(0, folder.find('&')) + "/.s.PGSQL.5432")
+      .copy(name.sun_path, sizeof name.sun_path - 1);
+  const Fd silent(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::bind(silent.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name), 0);
+  ASSERT_EQ(::chmod(name.sun_path, 0777), 0);
+  ASSERT_EQ(::listen(silent.get(), 64), 0);
+  EXPECT_FALSE(store->release_all());
+  EXPECT_THAT(store->release_all().error().message, HasSubstr("timeout expired"));
+  EXPECT_THAT(store->release_all().error().message, HasSubstr("it does not answer"));
+  ::unlink(name.sun_path);
+  server_->start();
+  std::this_thread::sleep_for(std::chrono::seconds(5));
+  EXPECT_TRUE(store->release_all());
 }
 
 // The claimer keeps results that it cannot write, and writes them when there is room again.

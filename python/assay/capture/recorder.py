@@ -198,7 +198,7 @@ class Recorder:
         if self.fd < 0:
             self.fd = os.open(
                 f"{self.options['out']}{corpus.PART}{os.getpid()}",
-                os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC,
+                os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW,
                 0o644,
             )
             head = {"rank": rank(), "python": sys.executable}

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/atomic_file.h"
 #include "base/json.h"
 
 namespace assay::chain::results {
@@ -79,13 +80,7 @@ Result<std::int64_t> last_id(Database& database) {
 }  // namespace
 
 Result<ChainStore> ChainStore::open(const std::filesystem::path& path, OpenMode mode) {
-  if (mode == OpenMode::create && path.has_parent_path()) {
-    std::error_code error;
-    std::filesystem::create_directories(path.parent_path(), error);
-    if (error)
-      return fail(
-          fmt::format("cannot create the folder of {}: {}", path.string(), error.message()));
-  }
+  if (mode == OpenMode::create) ASSAY_CHECK(make_folder(path.parent_path()));
   ASSAY_TRY(Database database,
             mode == OpenMode::existing ? Database::open_to_read(path) : Database::open(path, mode));
   ASSAY_TRY(const std::int64_t version, database.schema_version());

@@ -4,23 +4,17 @@
 #include <string>
 #include <string_view>
 
-#include "base/fd.h"
+#include "base/private_folder.h"
 #include "base/result.h"
 
 namespace assay::chain::script {
 
 // A temporary folder of this user alone, whose `bin` has the shim under the name of every
-// interpreter. A script that has `bin` in front of its PATH starts the shim. The destructor removes
-// it. create() also removes the folders that killed processes of this user have left.
+// interpreter. A script that has `bin` in front of its PATH starts the shim.
 class ShimFolder {
  public:
   // `shim` is the path of assay-shim.
   static Result<ShimFolder> create(const std::string& shim);
-  ShimFolder(ShimFolder&& other) noexcept;
-  ShimFolder& operator=(ShimFolder&&) = delete;
-  ShimFolder(const ShimFolder&) = delete;
-  ShimFolder& operator=(const ShimFolder&) = delete;
-  ~ShimFolder();
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path programs() const { return path_ / "bin"; }
@@ -35,9 +29,9 @@ class ShimFolder {
 
  private:
   ShimFolder() = default;
-  std::filesystem::path path_;
+  PrivateFolder folder_;
+  std::filesystem::path path_;  // without links
   std::string shim_;
-  Fd lock_;  // of the folder, while this process lives
 };
 
 }  // namespace assay::chain::script

@@ -7,13 +7,13 @@
 #include <filesystem>
 #include <span>
 
+#include "base/atomic_file.h"
+
 namespace assay::chain::stage {
 
 Result<BoundedLog> BoundedLog::create(const std::string& path, std::uint64_t head,
                                       std::size_t tail) {
-  std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
-  if (error) return fail(fmt::format("cannot create the folder of {}: {}", path, error.message()));
+  ASSAY_CHECK(make_folder(std::filesystem::path(path).parent_path()));
   BoundedLog log;
   ASSAY_TRY(log.file_, open_output(path, O_WRONLY | O_TRUNC));
   log.path_ = path;

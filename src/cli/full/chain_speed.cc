@@ -46,9 +46,7 @@ Result<int> speed(const SpeedArguments& arguments) {
   ASSAY_TRY(const results::SpeedRecord record,
             results::speed_record(log, question, results::surroundings_of_environment()));
   if (!question.speed_log_file.empty()) {
-    std::error_code error;
-    const auto folder = std::filesystem::path(question.speed_log_file).parent_path();
-    if (!folder.empty()) std::filesystem::create_directories(folder, error);
+    ASSAY_CHECK(make_folder(std::filesystem::path(question.speed_log_file).parent_path()));
     ASSAY_CHECK(write_file(question.speed_log_file, record.json));
   }
   show(stdout, "{}\n", record.json);

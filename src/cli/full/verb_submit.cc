@@ -62,11 +62,8 @@ Status hand_over(std::vector<std::string> words, const std::filesystem::path& fi
     return usage_error(fmt::format(
         "this machine has no {}; --dry-run prints what would be submitted", words.front()));
   }
-  std::error_code error;
-  std::filesystem::create_directories(file.parent_path(), error);
-  ASSAY_TRY(AtomicFile written, AtomicFile::create(file));
-  ASSAY_CHECK(written.write(text));
-  ASSAY_CHECK(written.commit());
+  ASSAY_CHECK(make_folder(file.parent_path()));
+  ASSAY_CHECK(write_file(file, text));
   words.push_back(file.string());
   SpawnOptions options;
   options.argv = words;

@@ -120,10 +120,7 @@ int exit_code_of(std::span<const FileReport> files, bool traces) {
 }
 
 Result<OutputPaths> prepare_outputs(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    return usage_error(fmt::format("cannot make {}: {}", folder.string(), error.message()));
+  ASSAY_CHECK(make_folder(folder));
   return OutputPaths::in(folder);
 }
 

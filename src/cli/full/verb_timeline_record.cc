@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
 #include "base/process.h"
 #include "base/terminal.h"
@@ -186,11 +187,7 @@ Result<int> run_record(const RecordOptions& options) {
                        "ASSAY_RECORD_LIBRARY=" + path, "NVTX_INJECTION64_PATH=" + path,
                        "CUDA_INJECTION64_PATH=" + path};
   ASSAY_CHECK(add_settings(options, spawn.environment));
-  std::error_code error;
-  fs::create_directories(options.out, error);
-  if (error) {
-    return usage_error(fmt::format("cannot make {}: {}", options.out.string(), error.message()));
-  }
+  ASSAY_CHECK(make_folder(options.out));
   ASSAY_TRY(Process process, Process::spawn(spawn));
   ASSAY_TRY(const ExitStatus status,
             options.ring.empty() ? process.wait() : wait_asking(process, options.out));

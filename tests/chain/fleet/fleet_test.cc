@@ -219,7 +219,7 @@ TEST(RendezvousOfTwo, SilenceCountsOnlyWhileSomebodyListens) {
   auto second = fleet::Rendezvous::open(options);
   ASSERT_TRUE(first && second);
   bool both = false;
-  for (int tries = 0; tries < 1000 && !both; ++tries) {
+  for (int tries = 0; tries < 6000 && !both; ++tries) {
     const bool one = *first->gather();
     both = *second->gather() && one;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

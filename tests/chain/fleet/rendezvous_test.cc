@@ -65,7 +65,7 @@ struct Two {
   }
   // Whether both have started within some tries.
   bool meet() {
-    for (int tries = 0; tries < 300; ++tries) {
+    for (int tries = 0; tries < 3000; ++tries) {
       const auto one = first->gather();
       const auto other = second->gather();
       if (!one || !other) return false;

@@ -367,7 +367,7 @@ TEST(ShimFolder, OfAKilledProcessIsRemovedByTheNext) {
   const pid_t alive = child(true);
   child(false);
   EXPECT_EQ(count(), 2);
-  put(scratch.path() / "assay-script-of-another" / "kept", "");
+  put(scratch.path() / "assay-shim-of-another" / "kept", "");
   {
     const auto folder = ShimFolder::create(ASSAY_SHIM);
     EXPECT_TRUE(folder);
@@ -378,7 +378,7 @@ TEST(ShimFolder, OfAKilledProcessIsRemovedByTheNext) {
   ::waitpid(alive, nullptr, 0);
   { const auto folder = ShimFolder::create(ASSAY_SHIM); }
   EXPECT_EQ(count(), 1);
-  EXPECT_TRUE(fs::exists(scratch.path() / "assay-script-of-another" / "kept"));
+  EXPECT_TRUE(fs::exists(scratch.path() / "assay-shim-of-another" / "kept"));
   ::unsetenv("TMPDIR");
 }
 
