@@ -173,7 +173,8 @@ class Server:
             try:
                 pid = os.fork()
             except OSError as error:
-                self._send(connection, {"v": VERSION, "error": f"cannot fork a lane: {error.strerror}: `ulimit -u`"})
+                why = f"cannot fork a lane: {error.strerror} (`ulimit -u` limits them)"
+                self._send(connection, {"v": VERSION, "error": why})
                 return
             if pid == 0:
                 self._become_lane(kind, fds)

@@ -20,7 +20,7 @@ TEST(ShellSimulation, EveryCaseEndsOnceAndEverySessionEnds) {
   std::string folder = std::filesystem::temp_directory_path() / "assay-shell-XXXXXX";
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
   std::filesystem::create_directories(std::filesystem::path(folder) / "lanes");
-  const std::uint64_t schedules = number_from("ASSAY_SCHEDULES", 2'000);
+  const std::uint64_t schedules = number_from("ASSAY_SCHEDULES", 4'000);
   const std::uint64_t first = number_from("ASSAY_FIRST_SEED", 0);
   const auto until = std::chrono::steady_clock::now() +
                      std::chrono::seconds(number_from("ASSAY_SECONDS", 100'000));

@@ -18,14 +18,13 @@ SHARED = ROOT.parent / "shared" / "robust"
 # What the two cases may end as; "pass" where no act is named.
 ENDINGS = {
     "crash": "close_all close_all_0 dl_ctor exit0 exit77 junk_channel trunc_arena kill_group kill_slot "
-    "monkey_native fpe exec_other exec_sleep sock_swap sock_null",
+    "monkey_native fpe exec_other exec_sleep sock_swap sock_null builtins_gone",
     "timeout": "spin_gil pyspin stop_self exec_sleep",
     "test_error": "dl_crash sysexit kbd genexit weird badstr hugemsg surrogate audit static_on",
     "mismatch": "nograd",
 }
 # Luck decides what a damaged process does before it ends.
 UNSURE = {
-    "builtins_gone": {"crash", "mismatch"},
     "junk_arena": {"pass", "crash"},
     "junk_arena0": {"pass", "crash"},
     "fork_return": {"pass", "crash"},
