@@ -142,6 +142,7 @@ TEST_F(APostgresBackendThatStops, IsNotWaitedForAgainAndAgain) {
   address_ += "&connect_timeout=4";
   const StorePtr store = impatient(std::chrono::milliseconds(0));
   add(*store, 1, 3);
+  EXPECT_TRUE(finish(*store, claim(*store, 2)[0]));
   server_->stop();
   const std::string folder = address_.substr(address_.find("host=") + 5);
   sockaddr_un name{};
@@ -152,13 +153,13 @@ TEST_F(APostgresBackendThatStops, IsNotWaitedForAgainAndAgain) {
   ASSERT_EQ(::bind(silent.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name), 0);
   ASSERT_EQ(::chmod(name.sun_path, 0777), 0);
   ASSERT_EQ(::listen(silent.get(), 64), 0);
-  EXPECT_FALSE(store->release_all());
-  EXPECT_THAT(store->release_all().error().message, HasSubstr("timeout expired"));
-  EXPECT_THAT(store->release_all().error().message, HasSubstr("it does not answer"));
+  EXPECT_FALSE(store->commit());
+  EXPECT_THAT(store->commit().error().message, HasSubstr("timeout expired"));
+  EXPECT_THAT(store->commit().error().message, HasSubstr("it does not answer"));
   ::unlink(name.sun_path);
   server_->start();
   std::this_thread::sleep_for(std::chrono::seconds(5));
-  EXPECT_TRUE(store->release_all());
+  EXPECT_TRUE(store->commit());
 }
 
 // The claimer keeps results that it cannot write, and writes them when there is room again.
