@@ -166,6 +166,7 @@ Status TomlTable::want_version(std::int64_t version) {
   std::int64_t of_file = 0;
   if (found != nullptr && is_number(*found, of_file) && of_file == version) return {};
   std::vector<std::string_view> keys;
+  keys.reserve(table_->entries.size());
   for (const ConfigNode& entry : table_->entries) keys.push_back(entry.name);
   const std::string_view meant = found == nullptr ? nearest("version", keys) : std::string_view();
   return usage_error(fmt::format("{}: version = {} is wanted{}", where_, version,

@@ -104,6 +104,7 @@ Result<int> diff(const ToolOptions& options) {
 
 Status read_dtypes(const ToolOptions& options, CorpusFilter& filter) {
   std::vector<std::string> known;
+  known.reserve(std::size(kDTypes));
   for (const DTypeInfo& dtype : kDTypes) known.emplace_back(dtype.name);
   for (const std::string& name : split_at(options.dtypes, ',')) {
     const std::optional<DType> dtype = find_dtype(name);

@@ -282,7 +282,9 @@ Result<ServerInfo> ForkServer::wait_ready(std::chrono::milliseconds limit) {
     if (heard == Heard::ready) return read_hello(hello_);
     if (heard != Heard::nothing_more) continue;
     ASSAY_TRY(const ExitStatus status, process_.wait_at_most(kStopGrace));
-    if (!says_nothing(status, kills) || ++kills > kImportKills) {
+    const bool said = !says_nothing(status, kills);
+    ++kills;
+    if (said || kills > kImportKills) {
       return fail(fmt::format("{} in {} ended before it was ready ({}); see {}", config_.name,
                               config_.python, status.describe(), log_.string()));
     }

@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 5> kFates{"killed", "survived", "equivale
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kVersion = 1;
+constexpr int kMutantsVersion = 1;
 
 std::string line_of(std::string_view text, const Mutant& mutant) {
   Json line;
@@ -40,7 +40,8 @@ Status write_mutants(Store& store, const Policies& policies, const std::filesyst
   ASSAY_TRY(wire::CaseSettingsT settings, wire::settings_of(properties));
   ASSAY_TRY(const Rules rules, Rules::of(std::move(settings)));
   ASSAY_TRY(AtomicFile out, AtomicFile::create(file));
-  ASSAY_CHECK(out.write(dumped(Json{{"version", kVersion}, {"properties", properties}}) + "\n"));
+  ASSAY_CHECK(
+      out.write(dumped(Json{{"version", kMutantsVersion}, {"properties", properties}}) + "\n"));
   const Status written = store.each_finished([&](const FinishedCase& finished) -> Status {
     const auto record = wire::open<wire::Record>(finished.record);
     if (!record) return {};

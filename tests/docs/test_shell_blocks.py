@@ -18,6 +18,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "release"
 IN_THE_CLONE = ("README.md", "README.zh-CN.md", "CONTRIBUTING.md", "examples/README.md")
 IN_AN_EMPTY_FOLDER = ("docs/tutorials/**/*.md", "docs/how-to/**/*.md", "docs/zh-CN/**/*.md")
+# Their commands take more than 10 s.
+SLOW = {
+    *("examples/README.md", "docs/tutorials/pytorch-a-against-b.md"),
+    *("docs/how-to/capture-a-program.md", "docs/how-to/judge-a-kernel.md", "docs/how-to/resume-and-rerun.md"),
+    *("docs/how-to/pytorch-training-as-a-chain.md", "docs/how-to/two-nightly-wheels.md"),
+    "docs/how-to/work-with-corpora.md",
+}
 LIMIT_S = 120
 # Restores the folder and the variables that the last block has left, and stops at the first failure.
 BEFORE = """
@@ -86,7 +93,9 @@ def run_block(block: Block, folder: pathlib.Path, state: pathlib.Path):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("page", pages())
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[pytest.mark.slow] * (page in SLOW)) for page in pages()]
+)
 def test_the_commands_of(page, request, tmp_path):
     for needed in (BUILD / "bin" / "assay", ROOT / ".venv" / "paddle", ROOT / ".venv" / "torch"):
         if not needed.exists():

@@ -24,6 +24,7 @@ def test_the_site_has_no_broken_link(tmp_path):
     assert (tmp_path / "tutorials/first-api-run.html").exists()
 
 
+@pytest.mark.slow
 def test_a_broken_link_fails_the_build(tmp_path):
     for name in ("mkdocs.yml", "tools/site_links.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

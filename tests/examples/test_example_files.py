@@ -104,6 +104,7 @@ def script_of(job):
     return ["bash", "-eo", "pipefail", "-c", "\n".join(job["script"])]
 
 
+@pytest.mark.slow
 def test_the_jobs_of_gitlab_gate_and_run_a_night(tmp_path):
     jobs = yaml.safe_load((EXAMPLES / "ci" / "gitlab-ci.yml").read_text())
     repository(tmp_path)
@@ -117,6 +118,7 @@ def test_the_jobs_of_gitlab_gate_and_run_a_night(tmp_path):
     assert all(job["extends"] == ".assay" and job["rules"] for name, job in jobs.items() if name[0] != ".")
 
 
+@pytest.mark.slow
 def test_the_night_of_github_fails_when_something_is_worse(tmp_path):
     steps = yaml.safe_load((EXAMPLES / "ci" / "night.yml").read_text())["jobs"]["night"]["steps"]
     night, summary, chat = (["bash", "-eo", "pipefail", "-c", step["run"]] for step in steps[3:6])

@@ -3,6 +3,7 @@
 import sqlite3
 import subprocess
 
+import pytest
 from engine import ASSAY, ROOT, run
 
 STEP = 4  # every fourth line of the examples
@@ -19,6 +20,7 @@ def record(corpus, gold, *flags):
     subprocess.run(command, cwd=corpus.parent, check=True)
 
 
+@pytest.mark.slow
 def test_verdicts_are_those_of_a_direct_comparison(tmp_path):
     lines = (ROOT / "examples" / "api_configs.txt").read_text().splitlines()
     corpus = tmp_path / "cases.txt"

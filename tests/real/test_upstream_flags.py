@@ -2,6 +2,7 @@
 
 import csv
 
+import pytest
 from engine import run
 
 WIDE = (
@@ -23,6 +24,7 @@ def thresholds(folder, **apis):
     return f"--manual_threshold_config_file={folder / 'thresholds.yaml'}"
 
 
+@pytest.mark.slow
 def test_a_threshold_replaces_the_bar_of_its_api_only(tmp_path):
     """Paddle's addmm rounds its factors to float32: 1e-8 off, which is beyond any error bar of float64."""
     (tmp_path / "a").mkdir()

@@ -173,6 +173,7 @@ def keep_picture(page):
     page.screenshot(path=wanted)
 
 
+@pytest.mark.slow
 def test_the_ui_counts_what_the_logs_hold(tmp_path, page, serve):
     expected = write_logs(tmp_path)
     subprocess.run([ASSAY, "timeline", "merge", "--log_dir", tmp_path], check=True, capture_output=True)

@@ -257,6 +257,7 @@ std::map<std::size_t, const Section*> match(const std::vector<SectionLayout>& la
                                             const ParamsText& text, Fit& fit) {
   std::map<std::size_t, const Section*> matched;
   std::vector<std::string_view> names;
+  names.reserve(layout.size());
   for (const SectionLayout& section : layout) names.push_back(section.name);
   const auto add = [&](int line, std::string message) {
     fit.problems.push_back({line, 1, std::move(message)});

@@ -37,11 +37,9 @@ class ValueCheck {
 
   std::vector<Problem> run(std::string_view kind) {
     const bool absent = value_.empty() || value_ == "null";
-    if (kind == "text" || kind == "program") {
-      if (absent) {
-        add(0, fmt::format("expected {}, found {}", kind == "text" ? "a value" : "a command",
-                           found(value_)));
-      }
+    if (absent && (kind == "text" || kind == "program")) {
+      add(0, fmt::format("expected {}, found {}", kind == "text" ? "a value" : "a command",
+                         found(value_)));
     }
     if (kind == "program" || kind == "command" || kind == "maybe") {
       command(kind == "command");

@@ -128,6 +128,7 @@ std::optional<std::string> answer_of(const std::vector<std::string>& argv) {
     std::vector<std::string> own{argv.front(), "-I", "-S"};
     own.insert(own.end(), argv.begin() + 1, argv.end());
     std::vector<char*> words;
+    words.reserve(own.size() + 1);
     for (std::string& word : own) words.push_back(word.data());
     words.push_back(nullptr);
     const char* path = std::getenv("PATH");

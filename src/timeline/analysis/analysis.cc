@@ -159,6 +159,7 @@ void rank(Analysis& analysis) {
   }
   analysis.critical_stage = standing_out(std::move(devices), longest);
   std::vector<Nanos> means;
+  means.reserve(machines.size());
   for (const auto& [name, machine] : machines) means.push_back(machine.first / machine.second);
   const auto slowest = standing_out(std::move(means), longest);
   if (slowest) {

@@ -77,7 +77,7 @@ std::vector<std::pair<std::size_t, Excess>> outliers(const std::vector<Series>& 
   for (std::size_t step_at = 0; !peers.empty() && step_at < peers[0].size(); ++step_at) {
     Series here;
     for (const Series& peer : peers) here.push_back(peer[step_at]);
-    const Nanos usual = lower_median(itself ? peers[0] : std::move(here));
+    const Nanos usual = lower_median(itself ? peers[0] : here);
     for (Series& excess : all) excess[step_at] -= usual;
   }
   std::vector<std::pair<std::size_t, Excess>> found;
@@ -204,6 +204,7 @@ class CulpritFinder {
       return fmt::format("every {} steps from step {}", apart, number(steps[0]));
     }
     std::vector<std::int64_t> numbers;
+    numbers.reserve(steps.size());
     for (const std::size_t step : steps) numbers.push_back(number(step));
     return "steps " + listed(numbers);
   }

@@ -61,7 +61,10 @@ std::optional<JobName> parse_letter(std::string_view name) {
   if (at == name.size()) return job;
   if (!is_digit(name[at])) return std::nullopt;
   job->micro_batch = number_at(name, at);
-  if (at < name.size() && name[at] == '/' && number_at(name, ++at) == kNone) return std::nullopt;
+  if (at < name.size() && name[at] == '/') {
+    ++at;
+    if (number_at(name, at) == kNone) return std::nullopt;
+  }
   if (at < name.size() && name[at] == '.') {
     ++at;
     job->stage = number_at(name, at);

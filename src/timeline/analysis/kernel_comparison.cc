@@ -121,6 +121,7 @@ double KernelComparison::operations_of(const Culprit& culprit) const {
     sums[trace_.tracks[call.track].rank] += std::max(0.0, trace_.operator_kinds[call.kind].flop);
   }
   std::vector<double> all;
+  all.reserve(sums.size());
   for (const auto& [rank, sum] : sums) all.push_back(sum);
   const double usual = lower_median(std::move(all));
   const auto own = sums.find(culprit.ranks.empty() ? kNone : culprit.ranks.front());

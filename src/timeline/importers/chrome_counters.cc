@@ -12,13 +12,13 @@ namespace {
 
 using nlohmann::json;
 
-struct Metric {
+struct CountedEvent {
   std::string_view name;
   double weight;
 };
 
 // Executed thread instructions; a fused multiply-add counts as two operations.
-constexpr std::array<Metric, 10> kFlop{{
+constexpr std::array<CountedEvent, 10> kFlop{{
     {"kineto__cuda_core_flops", 1},
     {"smsp__sass_thread_inst_executed_op_dadd_pred_on.sum", 1},
     {"smsp__sass_thread_inst_executed_op_dmul_pred_on.sum", 1},
@@ -30,14 +30,14 @@ constexpr std::array<Metric, 10> kFlop{{
     {"smsp__sass_thread_inst_executed_op_hmul_pred_on.sum", 1},
     {"smsp__sass_thread_inst_executed_op_hfma_pred_on.sum", 2},
 }};
-constexpr std::array<Metric, 3> kBytes{
+constexpr std::array<CountedEvent, 3> kBytes{
     {{"dram__bytes.sum", 1}, {"dram__bytes_read.sum", 1}, {"dram__bytes_write.sum", 1}}};
 
 // The weighted sum; kUnknown without any of the metrics.
-double sum_of(const json& args, std::span<const Metric> metrics) {
+double sum_of(const json& args, std::span<const CountedEvent> metrics) {
   double sum = 0;
   bool any = false;
-  for (const Metric& metric : metrics) {
+  for (const CountedEvent& metric : metrics) {
     const auto found = args.find(metric.name);
     if (found == args.end() || !found->is_number()) continue;
     sum += metric.weight * found->get<double>();
