@@ -11,6 +11,7 @@ Before a fault is believed, more evaluations follow, which count at some element
 - under wide values with smaller inputs, where the truth is NaN because float64 overflows on the way.
 """
 
+import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -68,6 +69,7 @@ class Widened(Variant):
         self.fixed = (INTEGERS, ENDS) if of.job.values == SAME else (INTEGERS, ENDS, CONSTANT)
         self.units = units_of(of)
         self.upstream_dtypes = of.upstream_dtypes
+        self.unit_of_numbers = rounding_unit(of) / 2 if move else 0.0
         self.found: dict[bool, dict[str, Any]] = {}  # the results, and the gradients
 
     def dtype(self, name: Any) -> Any:
@@ -85,6 +87,15 @@ class Widened(Variant):
             tensor = self._moved(tensor, spec.dtype, spec.index, self.move % 2 == 1)
         return tensor if self.beside is None else self.beside.narrow(tensor)
 
+    def arguments(self, parameters: Any, args: Any, kwargs: Any) -> tuple[list[Any], Any]:
+        """Kernels round Python's numbers to the dtype in which they compute."""
+        unit = self.unit_of_numbers
+        if not unit:
+            return args, kwargs
+        return [_with_digits(each, unit) for each in args], {
+            key: _with_digits(each, unit) for key, each in kwargs.items()
+        }
+
     def _moved(self, tensor: Any, dtype: str, number: int, zeros_too: bool) -> Any:
         pair, mirrored = divmod(self.move - 1, 4)
         seed = 1024 * (2 * pair + mirrored % 2) + number
@@ -101,6 +112,14 @@ class Widened(Variant):
         """The results, which are kept, or what they show beside the truth."""
         self.found[gradients] = dict(leaves)
         return leaves if self.beside is None else self.beside.merged(self.framework, leaves, gradients)
+
+
+def _with_digits(value: Any, unit: float) -> Any:
+    """A number with the digits of a dtype with this half unit."""
+    if type(value) is not float or not math.isfinite(value):
+        return value
+    share, exponent = math.frexp(value)
+    return math.ldexp(round(share / unit) * unit, exponent)
 
 
 @dataclass(slots=True)

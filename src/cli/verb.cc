@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <CLI/App.hpp>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -61,6 +62,20 @@ int run_guarded(const std::function<int()>& body) {
     return trouble("an unknown exception",
                    " (a bug in assay: please report it with the command line)");
   }
+}
+
+CLI::Option* pass_option(CLI::App& app, std::vector<std::string>& words, const std::string& flag,
+                         const std::string& help) {
+  const std::string name = flag.substr(flag.rfind(',') + 1);
+  return app.add_option_function<std::string>(
+      flag, [&words, name](const std::string& value) { words.push_back(name + "=" + value); },
+      help);
+}
+
+void pass_flag(CLI::App& app, std::vector<std::string>& words, const std::string& flag,
+               const std::string& help) {
+  app.add_flag_callback(
+      flag, [&words, flag] { words.push_back(flag); }, help);
 }
 
 }  // namespace assay

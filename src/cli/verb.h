@@ -3,12 +3,15 @@
 // A verb of the command line: its subcommand, and the function that runs it.
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "base/result.h"
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace assay {
 
@@ -23,5 +26,13 @@ int run_verb(const Verb& verb);
 int report_error(const Error& error);
 // Runs `body` and returns its exit code. An exception becomes one line on stderr and kTrouble.
 int run_guarded(const std::function<int()>& body);
+
+// Adds a flag that a Python module reads: `words` gets "--steps=10,20" of "--steps". They live as
+// long as the app.
+CLI::Option* pass_option(CLI::App& app, std::vector<std::string>& words, const std::string& flag,
+                         const std::string& help);
+// The same for a flag without a value.
+void pass_flag(CLI::App& app, std::vector<std::string>& words, const std::string& flag,
+               const std::string& help);
 
 }  // namespace assay

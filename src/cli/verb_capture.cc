@@ -29,33 +29,15 @@ constexpr const char* kBlameExamples = R"(Examples:
   assay blame corpus.txt --test-lane=new --reference-lane=old
 Exit code: 0 no operator is to blame, 1 some are, 2 usage, 4 no call has a verdict.)";
 
-struct BlameOptions {
-  std::string corpus;
-  std::string test_lane;
-  std::string reference_lane;
-  std::string values = "usual,exact,layout,constant";
-  std::string log_dir;
-  std::string torch_python;
-  std::string paddle_python;
-  std::string settings_file;
-  int workers = -1;
-  bool json = false;
-};
-
-struct CaptureOptions {
-  std::string out = "corpus.txt";
-  std::string steps;
-  std::string ranks;
-  std::string level = "api";
-  bool observed = false;
-  bool judge = false;
-  BlameOptions blame;
+struct ModuleOptions {
+  std::vector<std::string> words;  // of the Python module
   std::vector<std::string> program;
+  std::string torch_python;
+  std::string settings_file;
 };
 
 // Runs `main()` of a module of assay.capture, which needs Python's standard library only.
-Result<int> run_module(const std::string& module, const BlameOptions& options,
-                       const std::vector<std::string>& words) {
+Result<int> run_module(const std::string& module, const ModuleOptions& options) {
   ASSAY_TRY(const LanePackage package, LanePackage::find());
   ASSAY_TRY(const Settings settings, load_settings(options.settings_file));
   ASSAY_TRY(const std::string self, own_executable());
@@ -63,7 +45,13 @@ Result<int> run_module(const std::string& module, const BlameOptions& options,
   SpawnOptions spawn;
   spawn.argv = python_command(config.python, "assay.capture." + module);
   spawn.argv.push_back("--assay=" + self);
-  spawn.argv.insert(spawn.argv.end(), words.begin(), words.end());
+  spawn.argv.insert(spawn.argv.end(), options.words.begin(), options.words.end());
+  if (!options.torch_python.empty()) {
+    spawn.argv.push_back("--torch_python=" + options.torch_python);
+  }
+  if (!options.settings_file.empty()) spawn.argv.push_back("--settings=" + options.settings_file);
+  spawn.argv.emplace_back("--");
+  spawn.argv.insert(spawn.argv.end(), options.program.begin(), options.program.end());
   spawn.environment = {"PYTHONPATH=" + package.python_path.string()};
   if (const char* path = std::getenv("PYTHONPATH"); path != nullptr) {
     spawn.environment.push_back(fmt::format("ASSAY_PROGRAM_PYTHONPATH={}", path));
@@ -76,57 +64,22 @@ Result<int> run_module(const std::string& module, const BlameOptions& options,
   return status.signal == 0 ? status.code : kTrouble;
 }
 
-// The words of assay.capture.blame that the options mean.
-std::vector<std::string> words_of(const BlameOptions& options) {
-  std::vector<std::string> words = {"--test-lane=" + options.test_lane,
-                                    "--reference-lane=" + options.reference_lane,
-                                    "--values=" + options.values, "--log_dir=" + options.log_dir};
-  if (options.json) words.emplace_back("--json");
-  const auto pass_on = [&](const char* flag, const std::string& value) {
-    if (!value.empty()) words.push_back(fmt::format("--pass-on={}={}", flag, value));
-  };
-  pass_on("--torch_python", options.torch_python);
-  pass_on("--paddle_python", options.paddle_python);
-  pass_on("--settings", options.settings_file);
-  if (options.workers >= 0) pass_on("--num_workers_per_gpu", std::to_string(options.workers));
-  return words;
-}
-
-Result<int> run_capture(const CaptureOptions& options) {
-  std::vector<std::string> words = {"--out=" + options.out, "--steps=" + options.steps,
-                                    "--ranks=" + options.ranks, "--level=" + options.level};
-  if (options.observed) words.emplace_back("--values=observed");
-  if (options.judge) {
-    words.emplace_back("--judge");
-    for (const std::string& word : words_of(options.blame)) words.push_back("--pass-on=" + word);
-  }
-  words.emplace_back("--");
-  words.insert(words.end(), options.program.begin(), options.program.end());
-  return run_module("command", options.blame, words);
-}
-
-Result<int> run_blame(const BlameOptions& options) {
-  std::vector<std::string> words = words_of(options);
-  words.push_back("--corpus=" + options.corpus);
-  return run_module("blame", options, words);
-}
-
-void add_blame_options(CLI::App& app, BlameOptions& options) {
-  app.add_option(
-      "--test-lane", options.test_lane,
-      "The lane in question: a [lanes.NAME] of assay.toml, or FRAMEWORK[:DEVICE] (default: "
-      "the framework of the program)");
-  app.add_option("--reference-lane", options.reference_lane,
-                 "The lane whose float64 is trusted (default: torch)");
-  app.add_option("--values", options.values, "Value regimes, as in assay api")
-      ->capture_default_str();
-  app.add_option("--log_dir", options.log_dir, "Folder of the run (default: CORPUS.blame)");
-  app.add_option("-n,--num_workers_per_gpu", options.workers, "Workers; -1: as many as useful");
-  app.add_flag("--json", options.json, "Print the ranking as JSON");
+void add_blame_options(CLI::App& app, ModuleOptions& options) {
+  pass_option(app, options.words, "--test-lane",
+              "The lane in question: a [lanes.NAME] of assay.toml, or FRAMEWORK[:DEVICE] (default: "
+              "the framework of the program)");
+  pass_option(app, options.words, "--reference-lane",
+              "The lane whose float64 is trusted, and whose errors are compared (default: torch)");
+  pass_option(app, options.words, "--values", "Value regimes, as in assay api")
+      ->default_str("usual,exact,layout,constant");
+  pass_option(app, options.words, "--log_dir", "Folder of the run (default: CORPUS.blame)");
+  pass_option(app, options.words, "-n,--num_workers_per_gpu", "Workers; -1: as many as useful")
+      ->default_str("-1");
+  pass_flag(app, options.words, "--json", "Print the ranking as JSON");
   app.add_option("--torch_python", options.torch_python,
                  "Python interpreter that has PyTorch (default: that of the program)");
-  app.add_option("--paddle_python", options.paddle_python,
-                 "Python interpreter that has Paddle (default: that of the program)");
+  pass_option(app, options.words, "--paddle_python",
+              "Python interpreter that has Paddle (default: that of the program)");
   app.add_option("--settings", options.settings_file, "Settings file; otherwise assay.toml");
 }
 
@@ -135,36 +88,38 @@ void add_blame_options(CLI::App& app, BlameOptions& options) {
 Verb add_capture_verb(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
       "capture", "Run a program and write the calls that it makes to PyTorch or Paddle as cases");
-  auto options = std::make_shared<CaptureOptions>();
-  app->add_option("--out", options->out, "The corpus")->capture_default_str();
-  app->add_option("--steps", options->steps,
-                  "Capture in these steps only: 10,20. A step ends when the first optimizer steps");
-  app->add_option("--ranks", options->ranks, "Capture in these ranks only: 0,1");
-  app->add_option(
-         "--level", options->level,
-         "api: public calls; dispatch: operators of PyTorch's dispatcher, also of backward "
-         "passes, which is slower: choose --steps")
+  auto options = std::make_shared<ModuleOptions>();
+  std::vector<std::string>& words = options->words;
+  pass_option(*app, words, "--out", "The corpus")->default_str("corpus.txt");
+  pass_option(*app, words, "--steps",
+              "Capture in these steps only: 10,20. A step ends when the first optimizer steps");
+  pass_option(*app, words, "--ranks", "Capture in these ranks only: 0,1");
+  pass_option(*app, words, "--level",
+              "api: public calls; dispatch: operators of PyTorch's dispatcher, also of backward "
+              "passes, which is slower: choose --steps")
       ->check(CLI::IsMember({"api", "dispatch"}))
-      ->capture_default_str();
-  app->add_flag("--summaries", options->observed,
-                "Also write ranges and counts of the tensors' values, and the first NaN");
-  app->add_flag("--judge", options->judge, "Then judge the calls and rank them, as assay blame");
+      ->default_str("api");
+  pass_flag(*app, words, "--summaries",
+            "Also write ranges and counts of the tensors' values, and the first NaN");
+  pass_flag(*app, words, "--judge", "Then judge the calls and rank them, as assay blame");
   app->option_defaults()->group("With --judge");
-  add_blame_options(*app, options->blame);
+  add_blame_options(*app, *options);
   app->option_defaults()->group("Options");
   app->add_option("PROGRAM", options->program, "The program and its arguments, after --");
   app->footer(kCaptureExamples);
-  return {app, [options] { return run_capture(*options); }};
+  return {app, [options] { return run_module("command", *options); }};
 }
 
 Verb add_blame_verb(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
       "blame", "Judge the calls of a capture and rank the operators that are wrong");
-  auto options = std::make_shared<BlameOptions>();
-  app->add_option("CORPUS", options->corpus, "What assay capture has written")->required();
+  auto options = std::make_shared<ModuleOptions>();
+  app->add_option("CORPUS", options->program, "What assay capture has written")
+      ->required()
+      ->expected(1);
   add_blame_options(*app, *options);
   app->footer(kBlameExamples);
-  return {app, [options] { return run_blame(*options); }};
+  return {app, [options] { return run_module("blame", *options); }};
 }
 
 }  // namespace assay

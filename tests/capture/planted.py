@@ -28,6 +28,7 @@ def last_element(y):
 
 CHANGES = {
     "scaled": lambda y: y * 1.01,
+    "inexact": lambda y: y * (1 + 2**-20),  # within the error bar of a sum
     "half": lambda y: y.to(torch.bfloat16).to(y.dtype),
     "last": last_element,
     "gradient": lambda y: y.detach() + (y - y.detach()) * 1.05,

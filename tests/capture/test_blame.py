@@ -76,6 +76,17 @@ def test_a_wrong_kernel_is_named_with_the_function_that_calls_it(training, tmp_p
     assert found["kernel"] == "native_layer_norm"
 
 
+def test_a_larger_error_than_in_the_other_lane_is_named(training, tmp_path):
+    lines = training.read_text().splitlines()
+    linear = next(at for at, line in enumerate(lines) if line.startswith("torch.nn.functional.linear("))
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("\n".join([lines[0], *lines[linear : linear + 2]]) + "\n")
+    fault = "inexact:torch.nn.functional.linear"
+    done = blame(tmp_path, corpus, fault, "--values=usual", "--reference-lane=torch")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.stdout.startswith("1. torch.nn.functional.linear: larger error than in torch\n")
+
+
 def test_wrong_input(tmp_path):
     (tmp_path / "newer.txt").write_text("# assay capture 9 {}\n")
     (tmp_path / "damaged.txt").write_text("torch.abs(Tensor([2]))\n#: {\n")

@@ -71,11 +71,11 @@ class GraphModule(torch.nn.Module):
 CALLS = """
 torch.nn.functional.linear(Tensor([2, 5], "float32"), Tensor([6, 5], "float32"), None)
 torch.Tensor.view(Tensor([2, 6], "float32"), 2, 2, -1)
-torch.Tensor.__imul__(Tensor([2, 2, 3], "float32"), 0.5)
+torch.Tensor.mul_(Tensor([2, 2, 3], "float32"), 0.5)
 torch.Tensor.__getitem__(Tensor([2, 2, 3], "float32"), tuple(slice(None, None, None), 0, Ellipsis,))
 torch.arange(3, dtype=Dtype(float32))
-torch.Tensor.__gt__(Tensor([3], "float32"), 1)
-torch.nn.functional.softmax(Tensor([2, 3], "float32", strides=[6, 1]), dim=-1)
+torch.Tensor.gt(Tensor([3], "float32"), 1)
+torch.nn.functional.softmax(Tensor([2, 3], "float32", strides=[6, 1]), dim=-1, dtype=None)
 torch.Tensor.__rsub__(Tensor([2, 3], "float32"), 1.0)
 torch.Tensor.__setitem__(Tensor([2, 2, 3], "float32"), 0, 1.0)
 """

@@ -5,6 +5,7 @@ call: how often, where in the program, and by which kernels.
 """
 
 import argparse
+import csv
 import itertools
 import json
 import os
@@ -12,12 +13,18 @@ import re
 import subprocess
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from typing import Any
 
 from assay.capture import corpus
 
 USAGE, TROUBLE, NOTHING = 2, 3, 4  # src/cli/exit_code.h
-FAILED = "mismatch crash test_error timeout oom reference_error sanitizer unstable".split()
+FAILED = "mismatch,crash,test_error,timeout,oom,reference_error,sanitizer,unstable"
+WRONG, UNSTABLE = "wrong beyond the error bar", "not reproducible"
+# An error is larger than the other lane's from this factor on, if it has this number of ulps.
+LARGER_BY, LEAST_ULPS = 8, 4
+DIGITS = {"float16": 10, "bfloat16": 7, "float32": 23, "complex64": 23, "float64": 52, "complex128": 52}
 # Values that training has. NaN, infinities and numbers near overflow come after a fault, not before it.
 VALUES = "usual,exact,layout,constant"
 MOST_PLACES = 3
@@ -31,36 +38,34 @@ BYSTANDERS = re.compile(
 
 
 class Judged:
-    """A run of `assay api`: the outcome of each case, and its findings."""
+    """A run of `assay api`: its report, and the cases that failed."""
 
-    def __init__(self, assay: str, folder: str) -> None:
-        self.folder = folder
-        report = subprocess.run(
-            [assay, "report", folder, "--json", "--every-failure", "--against=known", "--fail-on=none"],
-            capture_output=True,
-            text=True,
-            check=False,
+    def __init__(self, assay: str, file: str, folder: str) -> None:
+        self.assay, self.file, self.folder = assay, file, folder
+        self.report = json.loads(
+            _output(assay, "report", folder, "--json", "--every-failure", "--against=known", "--fail-on=none")
         )
-        self.report = json.loads(report.stdout)
-        self.failed: dict[str, str] = {}
-        for outcome in FAILED:
-            if self.report["outcomes"].get(outcome):
-                listed = subprocess.run(
-                    [assay, "report", folder, "--list", outcome], capture_output=True, text=True, check=False
-                )
-                self.failed |= {plain(text): outcome for text in listed.stdout.splitlines()}
-        judged = ("pass", *FAILED)
+        self.failed = self.with_outcome(FAILED)
+        judged = ("pass", *FAILED.split(","))
         self.verdicts = sum(self.report["outcomes"].get(outcome, 0) for outcome in judged)
 
+    def with_outcome(self, outcomes: str) -> set[str]:
+        """The cases with these outcomes."""
+        command = "corpus", "filter", self.file, f"--outcome={outcomes}", f"--run={self.folder}"
+        return set(corpus.read(_output(self.assay, *command).splitlines())[1])
 
-def plain(text: str) -> str:
-    """A case without what its canonical text may write differently."""
-    return re.sub(r",(?=\))|\s|list(?=\[)|,is_contiguous=\w+|math\.", "", text.replace(", ", ","))
+    def errors(self) -> dict[str, list[tuple[float, float]]]:
+        """The largest error of each tensor of each case: absolute, and relative in ulps of 1."""
+        found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+        with open(os.path.join(self.folder, "tol.csv"), encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                largest = float(row["max_abs_diff"]), float(row["max_rel_diff"])
+                found[row["config"]].append((largest[0], largest[1] * 2 ** DIGITS.get(row["dtype"], 0)))
+        return found
 
 
-def api_of(text: str) -> str:
-    """The API of a case."""
-    return text.partition("(")[0]
+def _output(*command: str) -> str:
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout
 
 
 def stem_of(api: str) -> str:
@@ -71,48 +76,57 @@ def stem_of(api: str) -> str:
     return parts[-1].strip("_")
 
 
+@dataclass
 class Suspect:
     """An API that failed, with what speaks for it."""
 
-    def __init__(self, api: str, kind: str) -> None:
-        self.api = api
-        self.kind = kind
-        self.cases: list[str] = []
-        self.failed: list[str] = []
-        self.calls = 0
-        self.steps = 0
-        self.first = 0
-        self.places: Counter[tuple[str, str]] = Counter()
-        self.kernels: set[str] = set()
-        self.finding: dict[str, Any] = {}
-        self.follows = ""  # the operator whose fault explains this one
+    api: str
+    kind: str
+    cases: int = 0
+    failed: int = 0
+    calls: int = 0
+    steps: int = 0
+    first: int = 0
+    follows: str = ""  # the operator whose fault explains this one
+    kernels: set[str] = field(default_factory=set)
+    places: Counter[tuple[str, str]] = field(default_factory=Counter)
+    case: str = ""
+    finding: dict[str, Any] = field(default_factory=dict)
 
     def score(self, kernel: str) -> tuple[Any, ...]:
         """Sorts the most likely culprit first."""
-        share = len(self.failed) / max(1, len(self.cases))
         shares = any(stem_of(each) == kernel for each in self.kernels)
         most_direct = len(self.kernels) if shares else MANY
         named_so = kernel == stem_of(self.api)
+        share = self.failed / self.cases
         return (bool(self.follows), not named_so, most_direct, -share, -self.calls, self.api)
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields, with those of the finding."""
+        finding = self.finding
+        at = [[frames, module, calls] for (frames, module), calls in self.places.most_common()]
+        shown = {"kernels": sorted(self.kernels), "at": at, "message": finding.get("message", "")}
+        shown |= {"case": finding.get("case", self.case), "finding": finding.get("number", 0)}
+        kept = {key: each for key, each in vars(self).items() if key not in ("places", "finding")}
+        return kept | shown | {"id": finding.get("id", "")}
 
 
 def suspects_of(
-    cases: dict[str, dict[str, Any]], failed: dict[str, str], findings: list[dict[str, Any]], kind: str
+    cases: dict[str, dict[str, Any]], failed: Collection[str], findings: list[dict[str, Any]], kind: str
 ) -> list[Suspect]:
     """The APIs that failed, the most likely culprit first."""
-    known = set(map(plain, cases))
-    cases = cases | {text: {} for text in failed if text not in known}
     found: dict[str, Suspect] = {}
     inside: dict[str, set[str]] = defaultdict(set)
     for text, note in cases.items():
-        api = api_of(text)
+        api = text.partition("(")[0]
         if BYSTANDERS.search(api.rpartition(".")[2]):
             continue
         suspect = found.setdefault(api, Suspect(api, kind))
-        suspect.cases.append(text)
-        if plain(text) not in failed:
+        suspect.cases += 1
+        if text not in failed:
             continue
-        suspect.failed.append(text)
+        suspect.failed += 1
+        suspect.case = suspect.case or text
         suspect.calls += note.get("calls", 0)
         suspect.steps = max(suspect.steps, note.get("steps", 0))
         suspect.first = min(suspect.first or note.get("first", 0), note.get("first", 0))
@@ -123,30 +137,30 @@ def suspects_of(
             inside[outer].add(api)
     guilty = [suspect for suspect in found.values() if suspect.failed]
     for suspect in guilty:
-        inner = inside.get(suspect.api, set()) - {suspect.api}
-        suspect.follows = min(inner, default="")
+        suspect.follows = min(inside.get(suspect.api, set()) - {suspect.api}, default="")
         suspect.finding = next((each for each in findings if each["api"] == suspect.api), {})
     kernel = _kernel_of(cases, failed)
     return sorted(guilty, key=lambda suspect: suspect.score(kernel))
 
 
-def _kernel_of(cases: dict[str, dict[str, Any]], failed: dict[str, str]) -> str:
+def _kernel_of(cases: dict[str, dict[str, Any]], failed: Collection[str]) -> str:
     """The kernel that the failed cases use and the others do not, as far as there is one: the largest product
     of the two shares (Ochiai, 1957)."""
     with_failure, used = Counter[str](), Counter[str]()
     for text, note in cases.items():
         for kernel in set(note.get("kernels", ())):
             used[stem_of(kernel)] += 1
-            with_failure[stem_of(kernel)] += plain(text) in failed
+            with_failure[stem_of(kernel)] += text in failed
     return max(sorted(used), key=lambda kernel: with_failure[kernel] ** 2 / used[kernel], default="")
 
 
-def run_api(options: argparse.Namespace, folder: str, head: dict[str, Any], *flags: str) -> Judged | None:
+def run_api(
+    options: argparse.Namespace, lane: str, folder: str, head: dict[str, Any], *flags: str
+) -> Judged | None:
     """Judges the corpus in a new folder; None after an error, which `assay api` has printed."""
     command = [options.assay, "api", options.corpus, f"--log_dir={folder}", "--quiet=True"]
     framework = head.get("framework", "torch").partition(" ")[0]
-    command += [f"--test-lane={options.test_lane or framework}", "--fail-on=none", *flags]
-    command += options.pass_on
+    command += [f"--test-lane={lane or framework}", "--fail-on=none", *flags, *options.pass_on]
     if options.reference_lane:
         command.append(f"--reference-lane={options.reference_lane}")
     python = head.get("python", "")
@@ -154,16 +168,16 @@ def run_api(options: argparse.Namespace, folder: str, head: dict[str, Any], *fla
     if os.path.exists(python) and not given:
         command.append(f"--{framework}_python={python}")
     done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
-    return Judged(options.assay, folder) if done.returncode in (0, 1, NOTHING) else None
+    return Judged(options.assay, options.corpus, folder) if done.returncode in (0, 1, NOTHING) else None
 
 
 def text_of(suspect: Suspect, number: int, judged: Judged, steps: int) -> str:
     """What is known of a suspect, for a reader."""
+    finding = suspect.finding
     lines = [f"{number}. {suspect.api}: {suspect.kind}"]
-    message = suspect.finding.get("message", "")
-    if message:
-        lines.append(f"   {message}")
-    lines.append(f"   {len(suspect.failed)} of its {len(suspect.cases)} cases fail; {suspect.calls} calls")
+    if finding.get("message"):
+        lines.append(f"   {finding['message']}")
+    lines.append(f"   {suspect.failed} of its {suspect.cases} cases fail; {suspect.calls} calls")
     if steps:
         share = min(1.0, suspect.steps / steps)
         lines[-1] += f", in {share:.0%} of {steps} steps, first in step {suspect.first}"
@@ -173,9 +187,8 @@ def text_of(suspect: Suspect, number: int, judged: Judged, steps: int) -> str:
         lines.append(f"   it calls {suspect.follows}, which fails too")
     if suspect.kernels:
         lines.append(f"   kernels: {', '.join(sorted(suspect.kernels))}")
-    if suspect.finding:
-        finding = suspect.finding
-        lines.append(f"   {finding['case']}")
+    lines.append(f"   {finding.get('case', suspect.case)}")
+    if finding:
         lines.append(f"   script: assay repro {judged.folder} {finding['id']}")
         lines.append(f"   smaller: assay shrink {judged.folder} {finding['id']}")
     return "\n".join(lines)
@@ -185,27 +198,32 @@ def blame(options: argparse.Namespace) -> int:
     """Judges, ranks and prints. Returns the exit code."""
     try:
         with open(options.corpus, encoding="utf-8") as text:
-            head, cases = corpus.read(text)
+            head, written = corpus.read(text)
     except (OSError, UnicodeDecodeError, corpus.Damaged) as error:
         print(f"error: {options.corpus}: {error}", file=sys.stderr)
         return USAGE
     folder = options.log_dir or _new_folder(options.corpus)
-    judged = run_api(options, folder, head, f"--values={options.values}")
+    flags = [f"--values={options.values}", *(["--test_tol=True"] if options.reference_lane else [])]
+    judged = run_api(options, options.test_lane, folder, head, *flags)
     if judged is None:
         return USAGE
-    kind = "wrong beyond the error bar"
-    suspects = suspects_of(cases, judged.failed, judged.report["findings"], kind)
-    if not suspects:
-        again = run_api(options, f"{folder}.repeated", head, "--accuracy_stable=True", "--values=usual")
-        if again is not None:
-            unstable = {text: outcome for text, outcome in again.failed.items() if outcome == "unstable"}
-            suspects = suspects_of(cases, unstable, again.report["findings"], "not reproducible")
-            judged = again if suspects else judged
+    cases = corpus.read(_output(options.assay, "corpus", "merge", options.corpus).splitlines())[1]
+    suspects = suspects_of(cases, judged.failed, judged.report["findings"], WRONG)
     old = [each for each in suspects if each.finding.get("state") == "known"]
     suspects = [each for each in suspects if each not in old]
+    if not suspects and options.reference_lane:
+        other = run_api(options, options.reference_lane, f"{folder}.other", head, *flags)
+        larger = _larger_errors(judged, other) if other is not None else set()
+        suspects = suspects_of(cases, larger, [], f"larger error than in {options.reference_lane}")
+    if not suspects:
+        flags = ["--accuracy_stable=True", "--values=usual"]
+        again = run_api(options, options.test_lane, f"{folder}.repeated", head, *flags)
+        if again is not None:
+            suspects = suspects_of(cases, again.with_outcome("unstable"), again.report["findings"], UNSTABLE)
+            judged = again if suspects else judged
     kernel = _kernel_of(cases, judged.failed)
     if head.get("first_nan") and not options.json:
-        print(first_nan(head["first_nan"], cases))
+        print(first_nan(head["first_nan"], written))
     if options.json:
         print(json.dumps(_as_json(suspects, judged, head, kernel), indent=1))
     elif suspects:
@@ -221,6 +239,17 @@ def blame(options: argparse.Namespace) -> int:
         names = ", ".join(each.api for each in old)
         print(f"known faults of this build that every user has: {names}: assay report {judged.folder}")
     return 1 if suspects else 0 if judged.verdicts else NOTHING
+
+
+def _larger_errors(mine: Judged, other: Judged) -> set[str]:
+    """The cases with an error that is larger than in the other lane."""
+    others = other.errors()
+    return {
+        text
+        for text, errors in mine.errors().items()
+        for (error, ulps), (known, _) in zip(errors, others.get(text, ()), strict=False)
+        if error > LARGER_BY * known and ulps > LEAST_ULPS
+    }
 
 
 def first_nan(nan: dict[str, Any], cases: dict[str, dict[str, Any]]) -> str:
@@ -266,41 +295,23 @@ def _as_json(suspects: list[Suspect], judged: Judged, head: dict[str, Any], kern
         "verdicts": judged.verdicts,
         "outcomes": {key: value for key, value in judged.report["outcomes"].items() if value},
         "steps": head.get("steps", 0),
-        "suspects": [
-            {
-                "api": each.api,
-                "kind": each.kind,
-                "cases": len(each.cases),
-                "failed": len(each.failed),
-                "calls": each.calls,
-                "steps": each.steps,
-                "first": each.first,
-                "follows": each.follows,
-                "kernels": sorted(each.kernels),
-                "at": [[frames, module, calls] for (frames, module), calls in each.places.most_common()],
-                "message": each.finding.get("message", ""),
-                "case": each.finding.get("case", each.failed[0]),
-                "finding": each.finding.get("number", 0),
-                "id": each.finding.get("id", ""),
-            }
-            for each in suspects
-        ],
+        "suspects": [each.as_json() for each in suspects],
         "folder": judged.folder,
     }
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line that `assay blame` passes on."""
+    """The command line of `assay blame`."""
     parser = argparse.ArgumentParser(prog="assay blame")
     parser.add_argument("--assay", required=True)
-    parser.add_argument("--corpus", required=True)
+    parser.add_argument("corpus")
     parser.add_argument("--test-lane", default="")
     parser.add_argument("--reference-lane", default="")
     parser.add_argument("--values", default=VALUES)
     parser.add_argument("--log_dir", default="")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--pass-on", action="append", default=[])
-    return blame(parser.parse_args(arguments))
+    options, options.pass_on = parser.parse_known_args(arguments)  # the rest is for assay api
+    return blame(options)
 
 
 if __name__ == "__main__":

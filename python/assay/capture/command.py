@@ -18,64 +18,47 @@ KILLED = 128  # as in shells
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command. Its exit code is that of the program."""
     parser = argparse.ArgumentParser(prog="assay capture")
-    parser.add_argument("--out", required=True)
+    parser.add_argument("--out", default="corpus.txt")
     parser.add_argument("--steps", default="")
     parser.add_argument("--ranks", default="")
     parser.add_argument("--level", default="api")
-    parser.add_argument("--values", default="")
+    parser.add_argument("--summaries", action="store_true")
     parser.add_argument("--judge", action="store_true")
-    parser.add_argument("--assay", default="assay")
-    parser.add_argument("--pass-on", action="append", default=[])
-    parser.add_argument("program", nargs="*")
-    options = parser.parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    end = words.index("--")
+    options, for_blame = parser.parse_known_args(words[:end])
+    program = words[end + 1 :]
     out = os.path.abspath(options.out)
-    if not options.program:
-        return _merge_only(out)
-    if not os.path.isdir(os.path.dirname(out)) or os.path.isdir(out):
-        print(f"error: --out {options.out}: no file can be made there", file=sys.stderr)
-        return USAGE
-    for file in [out, *corpus.parts_of(out)]:
-        if os.path.exists(file):
+    if not program and not corpus.parts_of(out):
+        return _usage("give the program after --: assay capture --out corpus.txt -- python train.py")
+    code: int | None = 0
+    if program:
+        if not os.path.isdir(os.path.dirname(out)) or os.path.isdir(out):
+            return _usage(f"--out {options.out}: no file can be made there")
+        try:
+            steps, ranks = _numbers(options.steps), _numbers(options.ranks)
+        except ValueError:
+            return _usage("--steps and --ranks take whole numbers, separated by commas: 10,20")
+        for file in filter(os.path.exists, [out, *corpus.parts_of(out)]):
             os.unlink(file)
-    try:
-        steps, ranks = _numbers(options.steps), _numbers(options.ranks)
-    except ValueError:
-        print("error: --steps and --ranks take whole numbers, separated by commas: 10,20", file=sys.stderr)
-        return USAGE
-    chosen: dict[str, Any] = {
-        "out": out,
-        "command": options.program,
-        "steps": steps,
-        "ranks": ranks,
-        "level": options.level,
-        "values": options.values,
-    }
-    code = _run(options.program, chosen)
-    if code is None:
-        print(f"error: {options.program[0]}: no such command", file=sys.stderr)
-        return USAGE
+        chosen = {"out": out, "command": program, "steps": steps, "ranks": ranks}
+        code = _run(program, chosen | {"level": options.level, "summaries": options.summaries})
+        if code is None:
+            return _usage(f"{program[0]}: no such command")
     head, cases = corpus.merge(out)
-    corpus.say(_summary(head, cases, options.out))
+    print(f"assay capture: {_summary(head, cases, options.out)}", file=sys.stderr)
     if options.judge and cases:
-        command = ["--assay", options.assay, "--corpus", options.out, *options.pass_on]
-        return blame.main(command) or code
+        return blame.main([*for_blame, "--", options.out]) or code
     return code or (0 if cases else NOTHING)
+
+
+def _usage(text: str) -> int:
+    print(f"error: {text}", file=sys.stderr)
+    return USAGE
 
 
 def _numbers(text: str) -> list[int] | None:
     return [int(each) for each in text.split(",")] if text else None
-
-
-def _merge_only(out: str) -> int:
-    if not corpus.parts_of(out):
-        print(
-            "error: give the program after --: assay capture --out corpus.txt -- python train.py",
-            file=sys.stderr,
-        )
-        return USAGE
-    head, cases = corpus.merge(out)
-    corpus.say(_summary(head, cases, out))
-    return 0
 
 
 def _run(program: list[str], chosen: dict[str, Any]) -> int | None:

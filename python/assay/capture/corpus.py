@@ -4,15 +4,14 @@
     torch.nn.functional.relu(Tensor([8, 16], "float32"))
     #: {"calls": 40, "steps": 20, "at": [[["model.py:12", "train.py:30"], "encoder.0", 40]], …}
 
-A process writes a part: the same cases, with comments that follow as they become known. `merged` makes the
-file.
+A process writes a part: the same cases, whose comments may come later and again (`#= `), as may what is known
+of the process (`#! `). `merged` makes the file.
 """
 
 import glob
 import json
 import os
 import site
-import sys
 import sysconfig
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -21,7 +20,7 @@ from typing import Any
 VERSION = 1
 HEAD = f"# assay capture {VERSION}"
 NOTE = "#:"  # after a case of a merged file
-CASE, WITHIN, PLACE, COUNTS, NAN = "#+", "#<", "#@", "#=", "#!"  # of a part
+ONE, WHOLE = "#=", "#!"  # of a part: a case by its number, and the process
 PART = ".part"
 # Frames of these files are never the place of a call.
 OWN_FILES = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -51,91 +50,65 @@ def read_part(lines: Iterable[str]) -> tuple[dict[str, Any], dict[str, dict[str,
     head: dict[str, Any] = {}
     texts: list[str] = []
     notes: list[dict[str, Any]] = []
-    last = ""
     for line in lines:
-        word, _, rest = line.rstrip("\n").partition(" ")
+        word, _, rest = line.partition(" ")
+        if not line.endswith("\n"):
+            break
         try:
-            if not line.startswith("#"):
-                last = line.strip()
-            elif line.startswith(HEAD):
+            if line.startswith(HEAD):
                 head = json.loads(line[len(HEAD) :])
-            elif word == CASE:
-                number, known = json.loads(rest)
-                if number != len(texts):
-                    break
-                texts.append(last)
-                notes.append({"calls": 1, "steps": 1, "at": [], **known})
-            elif word == WITHIN:
-                number, function = json.loads(rest)
-                notes[number].setdefault("in", []).append(function)
-            elif word == NAN:
-                number, step, is_input = json.loads(rest)
-                head["first_nan"] = {"case": texts[number], "step": step, "input": is_input}
-            elif word == PLACE:
-                number, _, frames, module = json.loads(rest)
-                notes[number]["at"].append([frames, module, 1])
-            elif word == COUNTS:
-                changed, whole = json.loads(rest)
-                head |= whole
-                for number, entry in changed.items():
-                    note = notes[int(number)]
-                    for place, calls in zip(note["at"], entry.pop("at"), strict=False):
-                        place[2] = calls
-                    note |= entry
+            elif word == WHOLE:
+                head |= json.loads(rest)
+            elif word == ONE:
+                number, note = json.loads(rest)
+                notes[number] = note
+            elif not line.startswith("#"):
+                texts.append(line.strip())
+                notes.append({"calls": 1, "steps": 1, "at": []})
         except (ValueError, IndexError):
             break
+    if nan := head.get("first_nan"):
+        nan["case"] = texts[nan["case"]]
     return head, dict(zip(texts, notes, strict=True))
 
 
 def merged(parts: list[tuple[dict[str, Any], dict[str, dict[str, Any]]]]) -> Iterator[str]:
     """The lines of one file of several parts. The order of the parts does not matter."""
     parts = sorted(parts, key=lambda part: (part[0].get("rank", 0), -len(part[1]), list(part[1])))
-    whole: dict[str, dict[str, Any]] = {}
-    nans = [head["first_nan"] for head, _ in parts if "first_nan" in head]
-    left_out = Counter[str]()
-    for head, cases in parts:
+    heads = [head for head, _ in parts]
+    left_out, missed = Counter[str](), Counter[str]()
+    for head in heads:
         left_out.update(head.get("left_out", {}))
-        for text, note in cases.items():
-            known = whole.setdefault(text, {"calls": 0, "steps": 0, "ranks": 0, "at": []})
-            places = {
-                (tuple(frames), module): number for number, (frames, module, _) in enumerate(known["at"])
-            }
-            for frames, module, calls in note["at"]:
-                number = places.get((tuple(frames), module))
-                if number is None:
-                    known["at"].append([frames, module, calls])
-                else:
-                    known["at"][number][2] += calls
-            known["calls"] += note["calls"]
-            known["ranks"] += 1
-            known["steps"] = max(known["steps"], note["steps"])
-            for key, value in note.items():
-                known.setdefault(key, value)
-    first = parts[0][0] if parts else {}
-    head = {
-        "framework": first.get("framework", ""),
-        "command": first.get("command", []),
-        "python": first.get("python", ""),
-        "ranks": len({part[0].get("rank", 0) for part in parts}),
+        missed.update(head.get("missed", {}))
+    whole: dict[str, dict[str, Any]] = {}
+    for text, note in (each for _, cases in parts for each in cases.items()):
+        known = whole.setdefault(text, {"calls": 0, "steps": 0, "ranks": 0, "at": {}})
+        for frames, module, calls in note["at"]:
+            place = tuple(frames), module
+            known["at"][place] = known["at"].get(place, 0) + calls
+        known["calls"] += note["calls"]
+        known["ranks"] += 1
+        known["steps"] = max(known["steps"], note["steps"])
+        for key, value in note.items():
+            known.setdefault(key, value)
+    nans = [head["first_nan"] for head in heads if "first_nan" in head]
+    head = {name: heads[0].get(name, "") if heads else "" for name in ("framework", "command", "python")}
+    head |= {
+        "ranks": len({head.get("rank", 0) for head in heads}),
         "processes": len(parts),
-        "steps": max((part[0].get("steps", 0) for part in parts), default=0),
-        "dispatched": _looks(parts),
+        "steps": max((head.get("steps", 0) for head in heads), default=0),
+        "dispatched": {
+            "seen": sum(head.get("seen", 0) for head in heads),
+            "missed": dict(sorted(missed.items())),
+        },
         "first_nan": min(nans, key=lambda each: each["step"], default=None),
         "left_out": dict(sorted(left_out.items())),
     }
     yield f"{HEAD} {json.dumps(head)}"
     for text, note in whole.items():
+        at = [[list(frames), module, calls] for (frames, module), calls in note["at"].items()]
         yield text
-        yield f"{NOTE} {json.dumps(note)}"
-
-
-def _looks(parts: list[tuple[dict[str, Any], dict[str, dict[str, Any]]]]) -> dict[str, Any]:
-    """Operators that ran in one step inside of captured calls, and those outside by name."""
-    looks = [head["look"] for head, _ in parts if "look" in head]
-    missed = Counter[str]()
-    for look in looks:
-        missed.update(look["missed"])
-    return {"seen": sum(look["seen"] for look in looks), "missed": dict(sorted(missed.items()))}
+        yield f"{NOTE} {json.dumps(note | {'at': at})}"
 
 
 def read(lines: Iterable[str]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
@@ -186,8 +159,3 @@ def merge(out: str) -> tuple[dict[str, Any], int]:
 def options_of_environment() -> dict[str, Any]:
     """What `assay capture` asks of this process."""
     return json.loads(os.environ["ASSAY_CAPTURE"])
-
-
-def say(text: str) -> None:
-    """A line for the user, on standard error."""
-    print(f"assay capture: {text}", file=sys.stderr)

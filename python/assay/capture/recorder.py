@@ -28,26 +28,23 @@ FRAMES = 3  # callers that a place names
 class Case:
     """One distinct call. A call that is no case has a reason instead of a number."""
 
-    __slots__ = (
-        "calls",
-        "functions",
-        "inside",
-        "number",
-        "places",
-        "reason",
-        "seen_in",
-        "steps",
-    )
+    __slots__ = ("calls", "inside", "note", "number", "places", "reason", "seen_in", "steps", "written")
 
-    def __init__(self, number: int, reason: str = "") -> None:
+    def __init__(self, number: int, note: dict[str, Any], reason: str = "") -> None:
         self.number = number
+        self.note = note  # what is known of it beside counts
         self.reason = reason
         self.calls = 0
         self.steps = 0  # how many steps made it
         self.seen_in = -1  # the last step that made it
-        self.places: dict[tuple[CodeType, int], list[int]] = {}  # (code, instruction): [number, calls]
-        self.functions: set[str] = set()  # of the framework, that make the call
+        # Callers, module and calls by code and instruction.
+        self.places: dict[tuple[CodeType, int], list[Any]] = {}
         self.inside: dict[Case, int] = {}  # a composite function: how often one call of it makes this call
+        self.written = 0  # calls, when the note was written last
+
+    def all_calls(self) -> int:
+        """Calls of the program, and those of composite functions."""
+        return self.calls + sum(each * outer.calls for outer, each in self.inside.items())
 
 
 class Recorder:
@@ -77,7 +74,6 @@ class Recorder:
     def _forget(self) -> None:
         self.fd = -1
         self._next_flush = time.monotonic() + FLUSH_S
-        self._written: dict[str, Any] = {}
 
     def _in_child(self) -> None:
         """After a fork: this process has a file of its own, with the cases that it makes itself."""
@@ -97,12 +93,13 @@ class Recorder:
         """A case that is seen for the first time. Without a text, and if there are too many, it is only
         counted."""
         if not text or len(self.cases) >= MOST_CASES:
-            case = Case(-1, f"{name}: {known.get('reason', f'more than {MOST_CASES} distinct calls')}")
+            reason = known.get("reason", f"more than {MOST_CASES} distinct calls")
+            case = Case(-1, {}, f"{name}: {reason}")
             self.uncaptured.append(case)
             return case
-        case = Case(len(self.cases))
+        case = Case(len(self.cases), {"first": self.step, **known})
         self.cases.append(case)
-        self._write(f"{text}\n{corpus.CASE} {json.dumps([case.number, {'first': self.step} | known])}\n")
+        self._write(f"{text}\n")
         return case
 
     def count(self, case: Case, frame: FrameType | None) -> None:
@@ -127,35 +124,32 @@ class Recorder:
                 if place is None:
                     self._new_place(case, frame, innermost)
                 else:
-                    place[1] += 1
+                    place[2] += 1
                 return
             frame = frame.f_back
 
     def within(self, case: Case, function: str) -> None:
         """The framework's function makes this call."""
-        if case.number >= 0 and function not in case.functions:
-            case.functions.add(function)
-            self._write(f"{corpus.WITHIN} {json.dumps([case.number, function])}\n")
+        if case.number >= 0 and function not in case.note.get("in", ()):
+            case.note.setdefault("in", []).append(function)
+            self._write_note(case)
 
     def _is_own(self, code: CodeType) -> bool:
         file = code.co_filename
         return not file.startswith((self.library, corpus.OWN_FILES)) and not file.startswith("<")
 
     def _new_place(self, case: Case, frame: FrameType, innermost: FrameType | None) -> None:
-        key = frame.f_code, frame.f_lasti
         if len(case.places) >= MOST_PLACES:
-            next(reversed(case.places.values()))[1] += 1
+            next(reversed(case.places.values()))[2] += 1
             return
-        case.places[key] = [len(case.places), 1]
-        module = self._module_of(innermost)
         frames = []
         at: FrameType | None = frame
         while at is not None and len(frames) < FRAMES:
             if self._own.get(at.f_code) or self._is_own(at.f_code):
                 frames.append(f"{corpus.short_name(at.f_code.co_filename)}:{at.f_lineno}")
             at = at.f_back
-        place = [case.number, len(case.places) - 1, frames, module]
-        self._write(f"{corpus.PLACE} {json.dumps(place)}\n")
+        case.places[frame.f_code, frame.f_lasti] = [frames, self._module_of(innermost), 1]
+        self._write_note(case)
 
     def _module_of(self, at: FrameType | None) -> str:
         """The path of the innermost module whose call this is, such as `layers.0.linear1`; empty outside of
@@ -190,7 +184,8 @@ class Recorder:
     def found_nan(self, case: Case, is_input: bool) -> None:
         """In this step a result is NaN for the first time, or an input that no captured call has made."""
         if case.number >= 0:
-            self._write(f"{corpus.NAN} {json.dumps([case.number, self.step, is_input])}\n")
+            nan = {"case": case.number, "step": self.step, "input": is_input}
+            self._write(f"{corpus.WHOLE} {json.dumps({'first_nan': nan})}\n")
 
     # -- the file --
 
@@ -211,27 +206,26 @@ class Recorder:
         self._next_flush = time.monotonic() + FLUSH_S
         if not self.cases and not self.left_out and not self.uncaptured:
             return
-        changed: dict[str, Any] = {}
         if self.summaries is not None:
             self.summaries.end_step()
             self.summaries.fetch()
         for case in self.cases:
-            entry: dict[str, Any] = {"calls": case.calls, "steps": case.steps}
-            for outer, each in case.inside.items():
-                entry["calls"] += each * outer.calls
-                entry["steps"] = max(entry["steps"], outer.steps)
-            entry["at"] = [place[1] for place in case.places.values()]
-            if self.summaries is not None:
-                entry |= self.summaries.of(case)
-            if self._written.get(str(case.number)) != entry:
-                self._written[str(case.number)] = changed[str(case.number)] = entry
+            if case.written != case.all_calls():
+                self._write_note(case)
         left_out = self.left_out.copy()
         for case in self.uncaptured:
             if case.reason:
                 left_out[case.reason] += case.calls
-        look = {"seen": self.dispatched, "missed": dict(self.missed)}
-        whole = {"look": look, "steps": self.step - 1, "left_out": dict(left_out)}
-        self._write(f"{corpus.COUNTS} {json.dumps([changed, whole])}\n")
+        whole = {"seen": self.dispatched, "missed": self.missed, "steps": self.step - 1, "left_out": left_out}
+        self._write(f"{corpus.WHOLE} {json.dumps(whole)}\n")
+
+    def _write_note(self, case: Case) -> None:
+        case.written = case.all_calls()
+        steps = max([case.steps, *(outer.steps for outer in case.inside)])
+        note = {"calls": case.written, "steps": steps, "at": list(case.places.values()), **case.note}
+        if self.summaries is not None:
+            note |= self.summaries.of(case)
+        self._write(f"{corpus.ONE} {json.dumps([case.number, note])}\n")
 
 
 def rank() -> int:

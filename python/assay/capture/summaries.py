@@ -4,11 +4,14 @@ The inputs and results of a call are summarised at its first, second, fourth, ei
 are kept until the end of the step and show the first NaN. Both are fetched after a step, never inside.
 """
 
+import math
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 FIELDS = ("min", "max", "nan", "inf", "zero", "count")
 MOST_TENSORS = 8  # of a call
+MOST_SEEN = 10_000
 
 
 class Summaries:
@@ -20,23 +23,34 @@ class Summaries:
         self.pending: list[tuple[Any, str, Any]] = []  # not fetched yet: case, tensor's name, numbers
         self.sums: list[tuple[Any, bool, Any]] = []  # of this step: case, whether of an input, sum
         self.known: dict[Any, dict[str, list[float]]] = {}
+        self.seen: dict[int, tuple[Any, Any]] = {}  # tensors whose sums were taken, by id, and their memory
         self.clean = True  # no NaN so far
 
-    def take(self, values: Any, whole: bool) -> list[Any]:
-        """The sums of the tensors, and with `whole` their summaries. Needs a state without modes."""
+    def take(self, values: Any, whole: bool, inputs: Any = ()) -> list[Any]:
+        """The sums of the tensors whose values are new, and with `whole` the summaries of all. A result in
+        the memory of an input is only new if the call has written it. Needs a state without modes."""
         taken: list[Any] = []
         with self.torch.no_grad():
             for tensor in self._tensors(values) if self.clean or whole else ():
-                if tensor.numel():
-                    sums = self.clean and tensor.is_floating_point()
-                    taken.append((tensor.sum() if sums else None, self._summary(tensor) if whole else None))
+                version = -1 if tensor.is_inference() else tensor._version
+                memory = tensor.untyped_storage().data_ptr(), version
+                old = version >= 0 and any(memory == each for _, _, each in inputs)
+                sums = self.clean and tensor.is_floating_point() and self._is_new(tensor, memory) and not old
+                total = tensor.sum() if sums else None
+                taken.append((total, self._summary(tensor) if whole else None, memory))
         return taken
+
+    def _is_new(self, tensor: Any, memory: Any) -> bool:
+        """Whether no sum of these values was taken."""
+        known = self.seen.get(id(tensor))
+        self.seen[id(tensor)] = weakref.ref(tensor), memory
+        return known is None or known[0]() is not tensor or known[1] != memory or memory[1] < 0
 
     def keep(self, case: Any, name: str, taken: list[Any]) -> None:
         """What was taken belongs to the inputs ("in") or the results ("out") of this case."""
         if case.number < 0:
             return
-        for number, (total, summary) in enumerate(taken):
+        for number, (total, summary, _) in enumerate(taken):
             if total is not None:
                 self.sums.append((case, name == "in", total))
             if summary is not None:
@@ -50,23 +64,29 @@ class Summaries:
                 if isinstance(part, self.torch.Tensor) and part.layout is self.torch.strided:
                     if part.is_complex() or part.is_quantized or part.is_meta or count == MOST_TENSORS:
                         continue
-                    count += 1
-                    yield part.detach()
+                    if part.numel():
+                        count += 1
+                        yield part
 
     def _summary(self, tensor: Any) -> Any:
         """The numbers of FIELDS as one tensor in float64 on the tensor's device."""
         torch = self.torch
-        zeros = (tensor == 0).sum()
-        nan = inf = torch.zeros_like(zeros)
-        if tensor.is_floating_point():
+        low, high = torch.aminmax(tensor)
+        nan = inf = 0.0
+        # A CPU is asked at once, which saves passes over finite values. Another device would be waited for.
+        finite = tensor.device.type == "cpu" and math.isfinite(float(low) - float(high))
+        if tensor.is_floating_point() and not finite:
             nan, inf = torch.isnan(tensor).sum(), torch.isinf(tensor).sum()
-            tensor = torch.where(torch.isfinite(tensor), tensor, torch.zeros_like(tensor))
-        numbers = (*torch.aminmax(tensor), nan, inf, zeros, torch.full_like(zeros, tensor.numel()))
-        return torch.stack([each.to(torch.float64) for each in numbers])
+            low, high = torch.aminmax(torch.nan_to_num(tensor, 0.0, 0.0, 0.0))
+        zeros = tensor.numel() - torch.count_nonzero(tensor)
+        numbers = [torch.as_tensor(each, device=tensor.device) for each in (low, high, nan, inf, zeros)]
+        return torch.stack([each.to(torch.float64) for each in (*numbers, zeros.new_tensor(tensor.numel()))])
 
     def end_step(self) -> None:
         """Looks for the first NaN of the step that has ended."""
         sums, self.sums = self.sums, []
+        if len(self.seen) > MOST_SEEN:
+            self.seen.clear()
         with self.torch._C.DisableTorchFunction():
             self._look(sums)
 

@@ -117,7 +117,7 @@ class _Mode:
         taken = self._take_inputs(name, args, kwargs, whole)
         result = func(*args, **kwargs)
         self.summaries.keep(case, "in", taken)
-        self._keep_results(name, case, result, whole)
+        self._keep_results(name, case, result, whole, taken)
         return result
 
     def _take_inputs(self, name: str, args: Any, kwargs: dict[str, Any], whole: bool) -> list[Any]:
@@ -126,9 +126,9 @@ class _Mode:
         values = (*args[name.rpartition(".")[2] in _OVERWRITES :], *kwargs.values())
         return self.summaries.take(values, whole)
 
-    def _keep_results(self, name: str, case: Case, result: Any, whole: bool) -> None:
-        if self.summaries is not None and ".empty" not in name and ".new_empty" not in name:
-            self.summaries.keep(case, "out", self.summaries.take(result, whole))
+    def _keep_results(self, name: str, case: Case, result: Any, whole: bool, inputs: Any) -> None:
+        if ".empty" not in name and ".new_empty" not in name:
+            self.summaries.keep(case, "out", self.summaries.take(result, whole, inputs))
 
     def key(self, value: Any) -> Any:
         """What a case states of an argument, as something with a hash."""
@@ -182,7 +182,7 @@ class _Mode:
         self.recorder.count(case, frame)
         if self.summaries is not None:
             self.summaries.keep(case, "in", taken)
-            self._keep_results(name, case, result, True)
+            self._keep_results(name, case, result, True, taken)
         if not text and inside:
             case.reason = ""
         for key, inner, text, known in inside if len(inside) > 1 or case.number < 0 else ():
@@ -264,7 +264,7 @@ def start(torch: Any) -> None:
     options["framework"] = f"torch {torch.__version__}"
     torch.overrides.resolve_name(torch.abs)  # learns the names before the program replaces a function
     recorder = Recorder(options, "torch", torch.__file__)
-    if options["values"] == "observed":
+    if options["summaries"]:
         recorder.summaries = Summaries(torch, recorder.found_nan)
     if options["level"] == "dispatch":
         mode: Any = dispatched.level(torch, _Mode)(torch, recorder)

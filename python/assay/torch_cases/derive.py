@@ -13,7 +13,7 @@ import os
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,15 @@ from assay.frameworks.torch_framework import LAYOUTS, MEMORY_FORMATS
 from assay.shared import DTYPES as KNOWN_DTYPES
 from assay.torch_cases.names import function_of
 from assay.torch_cases.oracle import mapped
-from assay.torch_cases.texts import Inexpressible
+from assay.torch_cases.texts import Inexpressible, value_of
 from assay.wire import Stop
 
 _NUMBER = re.compile(r"(?<![\w.#])-?\d+(?:\.\d+(?:e[-+]?\d+)?)?(?![\w.])")
 _TENSOR = re.compile(r'Tensor\(\[([\d, ]*)\], "(\w+)"((?:, (?:is_contiguous=False|strides=\[[\d, ]*\]))*)\)')
+MOST_PARTS = 64  # of the size, by which a number grows
 MOST_MADE = 1 << 20  # elements of a call that is made to check it
-_NAMES = ("inf", *MEMORY_FORMATS, *LAYOUTS, *KNOWN_DTYPES)
+_NAMES = (*MEMORY_FORMATS, *LAYOUTS, *KNOWN_DTYPES)
+_NO_PARTNER = "the other corpus has no such call whose numbers a formula explains"
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
@@ -41,42 +43,44 @@ def cases_of(path: Path) -> list[str]:
 # -- formulas of a size --
 
 
-def formula(at: int, before: int, then: int, after: int) -> Callable[[int], int] | None:
-    """The number at any size, from those at two sizes: constant, proportional, square, linear, or a share."""
+def explained(at: int, then: int, size: int, before: str, after: str) -> tuple[int, str] | None:
+    """The number at a third size, from those at two sizes: constant, proportional, square or linear. Before
+    it stands how far that is from a constant or a multiple. None if no formula explains it."""
     if before == after:
-        return lambda size: before
-    if before * then == after * at:
-        return lambda size: before * size // at
-    if before * then * then == after * at * at:
-        return lambda size: before * size * size // (at * at)
-    slope = Fraction(after - before, then - at)
-    if slope.denominator > 64:
+        return int(before == str(at)), before  # the size itself should have changed
+    if "." in before + after:
         return None
-    start = before - slope * at
-    return lambda size: int(slope * size + start)
+    old, new = int(before), int(after)
+    for power in (1, 2):
+        if old * then**power == new * at**power:
+            return 0, str(old * size**power // at**power)
+    slope = Fraction(new - old, then - at)
+    return None if slope.denominator > MOST_PARTS else (4, str(int(old + slope * (size - at))))
 
 
 def resized(small: list[str], large: list[str], at: int, then: int, size: int) -> Iterator[tuple[str, str]]:
     """The cases at another size, each with the reason why there is none. Calls are paired by what stays when
-    numbers are left out, in their order."""
-    waiting: dict[str, list[str]] = defaultdict(list)
-    for text in large:
-        waiting[_NUMBER.sub("N", text)].append(text)
+    numbers are left out, in their order; the simplest formulas first."""
+    waiting = _by_form(large)
     for form, texts in _by_form(small).items():
-        for text, other in _paired(texts, waiting.pop(form, []), at, then):
-            if not other:
-                yield text, "the other corpus has no such call"
-                continue
-            numbers = zip(_NUMBER.findall(text), _NUMBER.findall(other), strict=True)
-            found = [_number(at, then, size, *pair) for pair in numbers]
-            if None in found:
-                yield text, "no formula explains a number"
-            else:
-                parts = iter(found)
-                yield _NUMBER.sub(lambda _, parts=parts: str(next(parts)), text), ""
-    for texts in waiting.values():
+        left = waiting.pop(form, [])
         for text in texts:
-            yield text, "the other corpus has no such call"
+            pairs = []
+            for place, other in enumerate(left):
+                both = zip(_NUMBER.findall(text), _NUMBER.findall(other), strict=True)
+                found = [explained(at, then, size, *numbers) for numbers in both]
+                known = [each for each in found if each is not None]
+                if len(known) == len(found):
+                    pairs.append((sum(cost for cost, _ in known), place, [number for _, number in known]))
+            if pairs:
+                _, place, numbers = min(pairs)
+                del left[place]
+                parts = iter(numbers)
+                yield _NUMBER.sub(lambda _, parts=parts: next(parts), text), ""
+            else:
+                yield text, _NO_PARTNER
+        yield from ((text, _NO_PARTNER) for text in left)
+    yield from ((text, _NO_PARTNER) for texts in waiting.values() for text in texts)
 
 
 def _by_form(texts: Iterable[str]) -> dict[str, list[str]]:
@@ -84,36 +88,6 @@ def _by_form(texts: Iterable[str]) -> dict[str, list[str]]:
     for text in texts:
         forms[_NUMBER.sub("N", text)].append(text)
     return forms
-
-
-def _paired(small: list[str], large: list[str], at: int, then: int) -> list[tuple[str, str]]:
-    """Calls of one form: equal ones, then in order those whose numbers have formulas, the simplest first."""
-    left, pairs = list(large), []
-    for text in small:
-        costs = [(_cost(text, other, at, then), place) for place, other in enumerate(left)]
-        best = min(costs, default=(None, 0), key=lambda each: (each[0] is None, each[0], each[1]))
-        pairs.append((text, left.pop(best[1]) if best[0] is not None else ""))
-    return pairs
-
-
-def _cost(text: str, other: str, at: int, then: int) -> int | None:
-    """How far the formulas of a pair are from constants and multiples of the size; None if there are none."""
-    cost = 0
-    for before, after in zip(_NUMBER.findall(text), _NUMBER.findall(other), strict=True):
-        if before == after:
-            cost += before == str(at)  # the size itself should have changed
-        elif "." in before + after or formula(at, int(before), then, int(after)) is None:
-            return None
-        elif int(before) * then not in (int(after) * at, int(after) * at * at // max(1, then)):
-            cost += 4
-    return cost
-
-
-def _number(at: int, then: int, size: int, before: str, after: str) -> str | None:
-    if before == after:
-        return before
-    found = None if "." in before + after else formula(at, int(before), then, int(after))
-    return None if found is None else str(found(size))
 
 
 # -- variants of one corpus, checked on tensors without memory --
@@ -125,19 +99,16 @@ def read(torch: Any, text: str, device: str) -> tuple[str, list[Any], dict[str, 
     made: list[Any] = []
 
     def value(tree: ast.expr) -> Any:
+        return value_of(tree, special)
+
+    def special(tree: ast.expr) -> Any:
         match tree:
-            case ast.Constant(value=found):
-                return found
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return -value(operand)
-            case ast.List(elts=parts) | ast.Subscript(slice=ast.Tuple(elts=parts)):
+            case ast.Subscript(value=ast.Name(id="list"), slice=ast.Tuple(elts=parts)):
                 return list(map(value, parts))
-            case ast.Subscript(slice=part):
+            case ast.Subscript(value=ast.Name(id="list"), slice=part):
                 return [value(part)]
             case ast.Call(func=ast.Name(id="tuple"), args=parts):
                 return tuple(map(value, parts))
-            case ast.Call(func=ast.Name(id="slice"), args=parts):
-                return slice(*map(value, parts))
             case ast.Call(func=ast.Name(id="Again"), args=[ast.Constant(value=number)]):
                 return made[number - 1]
             case ast.Call(func=ast.Name(id="Dtype"), args=[ast.Name(id=name)]) if name in KNOWN_DTYPES:
@@ -150,10 +121,12 @@ def read(torch: Any, text: str, device: str) -> tuple[str, list[Any], dict[str, 
                 strides.append(torch.empty(extents, device="meta").stride())
                 made.append(torch.empty_strided(extents, strides[0], dtype=kind, device=device).zero_())
                 return made[-1]
-            case ast.Name(id="Ellipsis" | "nan" as name):
-                return Ellipsis if name == "Ellipsis" else math.nan
-            case ast.Attribute(value=ast.Name(id="math" | "torch"), attr=name) if name in _NAMES:
-                return math.inf if name == "inf" else getattr(torch, name)
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Attribute(attr="inf")):
+                return -math.inf
+            case ast.Attribute(value=ast.Name(id="math"), attr="inf" | "nan" as name):
+                return getattr(math, name)
+            case ast.Attribute(value=ast.Name(id="torch"), attr=name) if name in _NAMES:
+                return getattr(torch, name)
         raise Inexpressible("an argument that is not checked")
 
     match ast.parse(plain, mode="eval").body:
@@ -174,56 +147,51 @@ def shapes_of(torch: Any, text: str, device: str = "meta") -> Any:
 def checked(torch: Any, text: str) -> Any:
     """The shapes of the call's result. Kernels refuse more than the rules of shapes: small calls are made."""
     shapes = shapes_of(torch, text)
-    extents = (
-        [int(each) for each in shape.split(",") if each.strip()] for shape, *_ in _TENSOR.findall(text)
-    )
-    return shapes_of(torch, text, "cpu") if sum(map(math.prod, extents)) <= MOST_MADE else shapes
+    elements = sum(math.prod(shape) for shape, _, _ in _tensors(text))
+    return shapes_of(torch, text, "cpu") if elements <= MOST_MADE else shapes
+
+
+Shaped = tuple[list[int], str, str]  # a tensor's shape, dtype and options
+
+
+def _tensors(text: str) -> list[Shaped]:
+    found = _TENSOR.findall(text)
+    return [
+        ([int(each) for each in shape.split(",") if each.strip()], dtype, kept)
+        for shape, dtype, kept in found
+    ]
+
+
+def _with(text: str, tensors: Iterable[Shaped]) -> str:
+    parts = (f'Tensor([{", ".join(map(str, shape))}], "{dtype}"{kept})' for shape, dtype, kept in tensors)
+    return _TENSOR.sub(lambda _: next(parts), text)
 
 
 def candidates(text: str, kind: str, value: str) -> Iterator[str]:
     """Texts of a variant of a case, the most likely first."""
-    tensors = _TENSOR.findall(text)
-
-    def changed(change: Callable[[int, list[int], str, str], tuple[list[int], str, str]]) -> str:
-        number = iter(range(len(tensors)))
-
-        def one(found: re.Match[str]) -> str:
-            shape = [int(each) for each in found[1].split(",") if each.strip()]
-            extents, dtype, options = change(next(number), shape, found[2], found[3])
-            return f'Tensor([{", ".join(map(str, extents))}], "{dtype}"{options})'
-
-        return _TENSOR.sub(one, text)
-
-    shapes = [[int(each) for each in shape.split(",") if each.strip()] for shape, _, _ in tensors]
+    tensors = _tensors(text)
     if kind == "dtype":
-        other = changed(lambda _, shape, dtype, kept: (shape, value if dtype in _FLOATS else dtype, kept))
+        other = _with(text, ((s, value if dtype in _FLOATS else dtype, kept) for s, dtype, kept in tensors))
         yield re.sub(rf"Dtype\(({'|'.join(_FLOATS)})\)", f"Dtype({value})", other)
     elif kind == "layout":
-        yield changed(lambda _, shape, dtype, kept: (shape, dtype, kept or _turned(shape)))
+        yield _with(text, ((shape, dtype, kept or _turned(shape)) for shape, dtype, kept in tensors))
     elif kind == "broadcast":
-        for place, shape in list(enumerate(shapes))[1:]:
+        for place, (shape, dtype, _) in list(enumerate(tensors))[1:]:
             for axis in [axis for axis, extent in enumerate(shape) if extent > 1]:
-                yield changed(
-                    lambda n, old, dtype, kept, place=place, axis=axis: (
-                        ([1 if i == axis else each for i, each in enumerate(old)], dtype, "")
-                        if n == place
-                        else (old, dtype, kept)
-                    )  # fmt: skip
-                )
+                narrow = [*shape[:axis], 1, *shape[axis + 1 :]], dtype, ""
+                yield _with(text, [*tensors[:place], narrow, *tensors[place + 1 :]])
     else:
-        for extent in dict.fromkeys(each for shape in shapes[:1] for each in shape if each > 0):
+        for extent in dict.fromkeys(each for shape, _, _ in tensors[:1] for each in shape if each > 0):
             size = 0 if kind == "zero-size" else extent * int(value)
-            everywhere = re.sub(
-                rf"(?<![\w.#]){extent}(?![\w.])", str(size), re.sub(r", strides=\[[^]]*\]", "", text)
-            )
-            yield everywhere
-            for most in (len(shapes), 1):
-                yield changed(
-                    lambda n, old, dtype, _, extent=extent, size=size, most=most: (
-                        [size if each == extent and n < most else each for each in old],
-                        dtype,
-                        "",
-                    )  # fmt: skip
+            contiguous = re.sub(r", strides=\[[^]]*\]", "", text)
+            yield re.sub(rf"(?<![\w.#]){extent}(?![\w.])", str(size), contiguous)
+            for most in (len(tensors), 1):
+                yield _with(
+                    text,
+                    (
+                        ([size if each == extent and n < most else each for each in shape], dtype, "")
+                        for n, (shape, dtype, _) in enumerate(tensors)
+                    ),
                 )
 
 
@@ -288,15 +256,9 @@ def main(arguments: list[str] | None = None) -> int:
         parser.add_argument(f"--{kind}", default="")
     for kind in ("zero-size", "layout", "broadcast"):
         parser.add_argument(f"--{kind}", action="store_true")
-    options = parser.parse_args(arguments)
-    given = vars(options)
-    kinds = [
-        kind for kind in ("dtype", "big", "zero-size", "layout", "broadcast") if given[kind.replace("-", "_")]
-    ]
+    written, reasons = set(), Counter[str]()
     try:
-        found = _derived(options, kinds)
-        written, reasons = set(), Counter[str]()
-        for text, reason in found:
+        for text, reason in _derived(parser.parse_args(arguments)):
             reasons[reason] += 1
             if not reason and text not in written:
                 written.add(text)
@@ -311,8 +273,10 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _derived(options: argparse.Namespace, kinds: list[str]) -> Iterator[tuple[str, str]]:
+def _derived(options: argparse.Namespace) -> Iterator[tuple[str, str]]:
     """The cases that the options ask for. Raises ValueError if they ask for nothing."""
+    given = {key: value for key, value in vars(options).items() if key not in ("files", "sizes", "size")}
+    kinds = [key.replace("_", "-") for key, value in given.items() if value]
     sizes = [int(each) for each in options.sizes.split(",") if each]
     if options.size or sizes:
         if len(options.files) != 2 or len(set(sizes)) != 2 or min(sizes) < 1 or options.size < 1 or kinds:
@@ -322,12 +286,12 @@ def _derived(options: argparse.Namespace, kinds: list[str]) -> Iterator[tuple[st
         return resized(*map(cases_of, options.files), *sizes, options.size)
     if len(kinds) != 1:
         raise ValueError("one of --size, --zero-size, --big, --dtype, --layout and --broadcast")
-    if kinds[0] == "dtype" and options.dtype not in _FLOATS:
+    if options.dtype and options.dtype not in _FLOATS:
         raise ValueError(f"--dtype is one of {', '.join(_FLOATS)}")
-    if kinds[0] == "big" and not (options.big.isdigit() and int(options.big) > 1):
+    if options.big and not (options.big.isdigit() and int(options.big) > 1):
         raise ValueError("--big takes a factor above 1")
     texts = [text for file in options.files for text in cases_of(file)]
-    return varied(texts, kinds[0], {"dtype": options.dtype, "big": options.big}.get(kinds[0], ""))
+    return varied(texts, kinds[0], options.dtype or options.big)
 
 
 if __name__ == "__main__":

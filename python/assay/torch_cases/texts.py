@@ -1,5 +1,6 @@
 """Calls of PyTorch's functions as texts of the case language (docs/reference/case-language.md)."""
 
+import ast
 import inspect
 import json
 import math
@@ -13,7 +14,7 @@ from assay.torch_cases.names import OPERATORS, function_of
 from assay.wire import Stop
 
 MOST_DIMENSIONS = 64  # src/case/case_atoms.cc
-LEFT_OUT = ("device", "pin_memory", "generator")  # arguments that a case does not state
+LEFT_OUT = ("device", "pin_memory", "generator", "_stacklevel")  # arguments that a case does not state
 
 
 class Inexpressible(Exception):
@@ -89,6 +90,28 @@ def text_of(value: Any, special: Callable[[Any], str | None]) -> str:
     if isinstance(value, str):
         return json.dumps(value)
     raise Inexpressible(f"an argument of type {type(value).__name__}")
+
+
+def value_of(tree: ast.expr, other: Callable[[ast.expr], Any]) -> Any:
+    """The value of a tree of literals; `other` gives that of nodes of another kind. Nothing is evaluated."""
+    match tree:
+        case ast.Constant(value=value):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() | complex() as value)):
+            return -value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Name(id="inf")):
+            return -math.inf
+        case ast.List(elts=parts):
+            return [value_of(each, other) for each in parts]
+        case ast.Tuple(elts=parts):
+            return tuple(value_of(each, other) for each in parts)
+        case ast.Name(id="inf" | "nan" as name):
+            return float(name)
+        case ast.Name(id="Ellipsis"):
+            return ...
+        case ast.Call(func=ast.Name(id="slice"), args=parts):
+            return slice(*(value_of(each, other) for each in parts))
+    return other(tree)
 
 
 def _tensor(torch: Any, value: Any, seen: dict[int, int], check: Callable[[Any], None] | None) -> str:

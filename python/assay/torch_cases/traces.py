@@ -11,8 +11,6 @@ tree become part of a case.
 
 import argparse
 import ast
-import json
-import math
 import re
 import sys
 from collections import Counter
@@ -23,6 +21,7 @@ from typing import Any, NamedTuple
 from assay.frameworks.torch_framework import LAYOUTS, MEMORY_FORMATS
 from assay.shared import DTYPES as KNOWN_DTYPES
 from assay.torch_cases.names import OPERATORS
+from assay.torch_cases.texts import Inexpressible, text_of, value_of
 
 # Abbreviations of torch.utils._dtype_abbrs.
 DTYPES = {
@@ -32,12 +31,13 @@ DTYPES = {
     "f8e4m3fn": "float8_e4m3fn", "f8e5m2": "float8_e5m2",
 }  # fmt: skip
 _OF_MACHINE = ("device", "pin_memory")  # arguments that a case leaves to the lane
+_OBJECTS = (*MEMORY_FORMATS, *LAYOUTS)
 _NAME = re.compile(r"\w+\.\w+(\.\w+)?", re.ASCII)
 _SAMPLE = 3  # lines of each reason that are shown
 
 
-class Unreadable(Exception):
-    """Why no case can be written for a line."""
+class Written(str):
+    """The text of a part of a case."""
 
 
 class Line(NamedTuple):
@@ -113,27 +113,30 @@ def _of_parquet(path: Path) -> Iterator[Line]:
 def _line(where: str, operator: str, arguments: str) -> Line:
     try:
         return Line(where, case_of(operator, arguments))
-    except Unreadable as error:
+    except Inexpressible as error:
         return Line(where, f"{operator}{arguments}", str(error))
 
 
 def case_of(operator: str, arguments: str) -> str:
     """The case of an operator such as `aten.add.Tensor` and of its arguments, a tuple and a dict as text.
-    Raises Unreadable."""
+    Raises Inexpressible."""
     if not _NAME.fullmatch(operator):
-        raise Unreadable("no operator has this name")
+        raise Inexpressible("no operator has this name")
     try:
         tree = ast.parse(arguments.strip().strip("'\""), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise Unreadable("the arguments are no tuple and dict of Python's") from error
+        raise Inexpressible("the arguments are no tuple and dict of Python's") from error
     match tree:
         case ast.Tuple(elts=[ast.Tuple(elts=args), ast.Dict(keys=keys, values=values)]):
             operator, args = _present(operator, args)
-            parts = [_value(each) for each in args]
-            named = zip(keys, values, strict=True)
-            parts += [f"{key}={value}" for key, value in map(_named, named) if key not in _OF_MACHINE]
+            parts = [_text(each) for each in args]
+            for key, value in zip(keys, values, strict=True):
+                if not (isinstance(key, ast.Constant) and str(key.value).isidentifier()):
+                    raise Inexpressible("a keyword argument has no name")
+                if key.value not in _OF_MACHINE:
+                    parts.append(f"{key.value}={_text(value)}")
             return f"{OPERATORS}.{operator}({', '.join(parts)})"
-    raise Unreadable("the arguments are no tuple and dict of Python's")
+    raise Inexpressible("the arguments are no tuple and dict of Python's")
 
 
 def _present(operator: str, args: list[ast.expr]) -> tuple[str, list[ast.expr]]:
@@ -153,60 +156,35 @@ def _present(operator: str, args: list[ast.expr]) -> tuple[str, list[ast.expr]]:
     return re.sub(r"\.SymInt$", ".default", operator), args
 
 
-def _named(pair: tuple[ast.expr | None, ast.expr]) -> tuple[str, str]:
-    key, value = pair
-    if not (isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isidentifier()):
-        raise Unreadable("a keyword argument has no name")
-    return key.value, "" if key.value in _OF_MACHINE else _value(value)
+def _text(tree: ast.expr) -> str:
+    """An argument in the case language."""
+    return text_of(value_of(tree, _special), _known_text)
 
 
-def _value(tree: ast.expr) -> str:
+def _known_text(value: Any) -> str | None:
+    """The text of a part that has one, or of a dtype's abbreviation."""
+    is_dtype = isinstance(value, str) and value in DTYPES
+    return str(value) if isinstance(value, Written) else f"Dtype({DTYPES[value]})" if is_dtype else None
+
+
+def _special(tree: ast.expr) -> Any:
+    """The value or text of a node that is no literal."""
     match tree:
-        case ast.Constant(value=str(word)) if word in DTYPES:
-            return f"Dtype({DTYPES[word]})"
-        case ast.Constant(value=value):
-            return _constant(value)
-        case ast.UnaryOp(op=ast.USub(), operand=operand) if (text := _value(operand)) and text[0] != "-":
-            return f"-{text}"
         case ast.Name(id=name) if name in DTYPES:
-            return f"Dtype({DTYPES[name]})"
-        case ast.Name(id="inf" | "nan" as name):
-            return _constant(float(name))
-        case ast.Attribute(value=ast.Name(id="torch" | "th"), attr=name):
-            return _attribute(name)
-        case ast.List(elts=parts):
-            return f"list[{', '.join(map(_value, parts))}]"
-        case ast.Tuple(elts=parts):
-            return f"tuple({''.join(f'{_value(each)}, ' for each in parts).rstrip(' ')})"
+            return Written(f"Dtype({DTYPES[name]})")
+        case ast.Attribute(value=ast.Name(id="torch" | "th"), attr=name) if name in KNOWN_DTYPES:
+            return Written(f"Dtype({name})")
+        case ast.Attribute(value=ast.Name(id="torch" | "th"), attr=name) if name in _OBJECTS:
+            return Written(f"torch.{name}")
         case ast.Call(func=ast.Name(id="T"), args=args, keywords=keywords):
-            return _tensor(args, {each.arg: each.value for each in keywords})
+            return Written(_tensor(args, {each.arg: each.value for each in keywords}))
         case ast.Call(func=ast.Name(id="ST")):
-            raise Unreadable("a sparse tensor")
+            raise Inexpressible("a sparse tensor")
         case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value="inf" | "-inf" | "nan" as word)]):
-            return _constant(float(word))
+            return float(word)
         case ast.Call(func=ast.Attribute(attr="device") | ast.Name(id="device")):
-            return "Place(gpu:0)" if "cuda" in ast.unparse(tree) else "Place(cpu)"
-    raise Unreadable(f"an argument that no case has: {ast.unparse(tree)[:40]}")
-
-
-def _constant(value: Any) -> str:
-    if value is None or value is Ellipsis or isinstance(value, bool | int):
-        return str(value)
-    if isinstance(value, float):
-        return repr(value) if math.isfinite(value) else f"math.{value}" if value > 0 else str(value)
-    if isinstance(value, complex):
-        return f"complex({value.real!r}, {value.imag!r})"
-    if isinstance(value, str):
-        return json.dumps(value)
-    raise Unreadable(f"an argument of type {type(value).__name__}")
-
-
-def _attribute(name: str) -> str:
-    if name in KNOWN_DTYPES:
-        return f"Dtype({name})"
-    if name in (*MEMORY_FORMATS, *LAYOUTS):
-        return f"torch.{name}"
-    raise Unreadable(f"an argument that no case has: torch.{name}")
+            return Written("Place(gpu:0)" if "cuda" in ast.unparse(tree) else "Place(cpu)")
+    raise Inexpressible(f"an argument that no case has: {ast.unparse(tree)[:40]}")
 
 
 def _tensor(args: list[ast.expr], named: dict[str | None, ast.expr]) -> str:
@@ -217,9 +195,9 @@ def _tensor(args: list[ast.expr], named: dict[str | None, ast.expr]) -> str:
         case [ast.List() | ast.Tuple() as shape, ast.Name(id=word)] if word in DTYPES:
             dtype = DTYPES[word]
         case _:
-            raise Unreadable("a tensor without a shape and a dtype")
+            raise Inexpressible("a tensor without a shape and a dtype")
     if dtype not in KNOWN_DTYPES:
-        raise Unreadable(f"a tensor of {dtype}")
+        raise Inexpressible(f"a tensor of {dtype}")
     options = f", strides=[{_extents(named['stride'])}]" if "stride" in named else ""
     return f'Tensor([{_extents(shape)}], "{dtype}"{options})'
 
@@ -227,7 +205,7 @@ def _tensor(args: list[ast.expr], named: dict[str | None, ast.expr]) -> str:
 def _extents(tree: ast.expr) -> str:
     parts = [each.value for each in getattr(tree, "elts", ()) if isinstance(each, ast.Constant)]
     if len(parts) != len(getattr(tree, "elts", (None,))) or not all(type(each) is int for each in parts):
-        raise Unreadable("a shape or strides that are no list of whole numbers")
+        raise Inexpressible("a shape or strides that are no list of whole numbers")
     return ", ".join(map(str, parts))
 
 
