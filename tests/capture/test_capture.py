@@ -232,6 +232,43 @@ print(counter.frame_count)
     assert inside["torch.nn.functional.relu"]["at"][0][0] == ["program.py:8"]
 
 
+AUTOCAST = """
+import torch
+net, norm, x = torch.nn.Linear(8, 4), torch.nn.LayerNorm(4), torch.ones(2, 8)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    y = net(x)
+    net(x.to(torch.bfloat16))
+    torch.matmul(y, torch.ones(4, 4)) + torch.ones(4)
+    norm(y)
+    torch.nn.functional.mse_loss(y, y * 2)
+net(x)
+"""
+
+
+def test_calls_under_autocast_have_the_dtype_in_which_they_computed(tmp_path):
+    assert capture(tmp_path, AUTOCAST).returncode == 0
+    cases = calls(tmp_path)[1]
+    used = {
+        name: [re.findall(r'"(\w*float\w*)"', text) for text in with_api(cases, f"torch.{name}")]
+        for name in (
+            *(f"nn.functional.{each}" for each in ("linear", "layer_norm", "mse_loss")),
+            "matmul",
+            "Tensor.to",
+            "Tensor.add",
+        )
+    }
+    assert used == {
+        "nn.functional.linear": [["bfloat16"] * 3, ["float32"] * 3],
+        "matmul": [["bfloat16"] * 2],
+        "nn.functional.layer_norm": [["bfloat16", "float32", "float32"]],
+        "nn.functional.mse_loss": [["float32"] * 2],
+        "Tensor.to": [["float32"]],
+        "Tensor.add": [["bfloat16", "float32"]],
+    }
+    (linear, _) = with_api(cases, "torch.nn.functional.linear").values()
+    assert linear["calls"] == 2 and linear["changed"] == {"autocast": "bfloat16"}
+
+
 def test_fused_kernels_of_inference_are_used_as_without_capture(tmp_path):
     program = (
         MODEL.split("optimizer =")[0]

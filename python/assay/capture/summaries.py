@@ -11,7 +11,6 @@ from typing import Any
 
 FIELDS = ("min", "max", "nan", "inf", "zero", "count")
 MOST_TENSORS = 8  # of a call
-MOST_SEEN = 10_000
 
 
 class Summaries:
@@ -21,38 +20,33 @@ class Summaries:
         self.torch = torch
         self.found_nan = found_nan
         self.pending: list[tuple[Any, str, Any]] = []  # not fetched yet: case, tensor's name, numbers
-        self.sums: list[tuple[Any, bool, Any]] = []  # of this step: case, whether of an input, sum
+        self.sums: list[tuple[Any, Any, Any]] = []  # of this step: case, sum of a result, its inputs
         self.known: dict[Any, dict[str, list[float]]] = {}
-        self.seen: dict[int, tuple[Any, Any]] = {}  # tensors whose sums were taken, by id, and their memory
         self.clean = True  # no NaN so far
 
-    def take(self, values: Any, whole: bool, inputs: Any = ()) -> list[Any]:
-        """The sums of the tensors whose values are new, and with `whole` the summaries of all. A result in
-        the memory of an input is only new if the call has written it. Needs a state without modes."""
+    def take(self, values: Any, whole: bool, inputs: Any = None) -> list[Any]:
+        """Of each tensor its memory, with `whole` its summary, and its sum if it is a result that the call
+        has written: `inputs` are what was taken of the inputs. Needs a state without modes."""
         taken: list[Any] = []
         with self.torch.no_grad():
             for tensor in self._tensors(values) if self.clean or whole else ():
-                version = -1 if tensor.is_inference() else tensor._version
-                memory = tensor.untyped_storage().data_ptr(), version
-                old = version >= 0 and any(memory == each for _, _, each in inputs)
-                sums = self.clean and tensor.is_floating_point() and self._is_new(tensor, memory) and not old
-                total = tensor.sum() if sums else None
-                taken.append((total, self._summary(tensor) if whole else None, memory))
+                memory, total = self._memory(tensor), None
+                if inputs is not None and self.clean and tensor.is_floating_point():
+                    written = memory[1] is None or all(memory != each for _, _, each, _ in inputs)
+                    total = tensor.sum() if written else None
+                taken.append((total, self._summary(tensor) if whole else None, memory, weakref.ref(tensor)))
         return taken
 
-    def _is_new(self, tensor: Any, memory: Any) -> bool:
-        """Whether no sum of these values was taken."""
-        known = self.seen.get(id(tensor))
-        self.seen[id(tensor)] = weakref.ref(tensor), memory
-        return known is None or known[0]() is not tensor or known[1] != memory or memory[1] < 0
+    def _memory(self, tensor: Any) -> tuple[int, int | None]:
+        return tensor.untyped_storage().data_ptr(), None if tensor.is_inference() else tensor._version
 
-    def keep(self, case: Any, name: str, taken: list[Any]) -> None:
+    def keep(self, case: Any, name: str, taken: list[Any], inputs: Any = ()) -> None:
         """What was taken belongs to the inputs ("in") or the results ("out") of this case."""
         if case.number < 0:
             return
-        for number, (total, summary, _) in enumerate(taken):
+        for number, (total, summary, _, _) in enumerate(taken):
             if total is not None:
-                self.sums.append((case, name == "in", total))
+                self.sums.append((case, total, inputs))
             if summary is not None:
                 self.pending.append((case, f"{name}{number}", summary))
 
@@ -85,20 +79,25 @@ class Summaries:
     def end_step(self) -> None:
         """Looks for the first NaN of the step that has ended."""
         sums, self.sums = self.sums, []
-        if len(self.seen) > MOST_SEEN:
-            self.seen.clear()
-        with self.torch._C.DisableTorchFunction():
+        with self.torch._C.DisableTorchFunction(), self.torch.no_grad():
             self._look(sums)
 
     def _look(self, sums: list[Any]) -> None:
-        for device in {each[2].device for each in sums}:
-            own = [each for each in sums if each[2].device == device]
-            bad = self.torch.isnan(self.torch.stack([each[2].to(self.torch.float64) for each in own]))
+        for device in {each[1].device for each in sums}:
+            own = [each for each in sums if each[1].device == device]
+            bad = self.torch.isnan(self.torch.stack([each[1].to(self.torch.float64) for each in own]))
             if bad.any():
-                first = own[int(bad.nonzero()[0])]
+                case, _, inputs = own[int(bad.nonzero()[0])]
                 self.clean = False
-                self.found_nan(first[0], first[1])
+                self.found_nan(case, any(map(self._is_nan, inputs)))
                 return
+
+    def _is_nan(self, taken: Any) -> bool:
+        """Whether an input, which is what it was, has NaN."""
+        *_, memory, found = taken
+        tensor = found()
+        same = tensor is not None and self._memory(tensor) == memory and tensor.is_floating_point()
+        return same and bool(self.torch.isnan(tensor.sum()))
 
     def fetch(self) -> None:
         """Reads the pending numbers and joins them with those of earlier calls."""

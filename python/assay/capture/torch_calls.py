@@ -7,6 +7,7 @@ function is seen for the first time.
 
 import atexit
 import importlib
+import re
 import sys
 import threading
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from assay.capture import compiled, corpus, dispatched
 from assay.capture.recorder import Case, Recorder, rank
 from assay.capture.summaries import Summaries
 from assay.capture.variants import Known, TensorKey
+from assay.torch_cases.oracle import mapped
 from assay.torch_cases.texts import Inexpressible, argument_texts, name_of
 
 # Calls that compute nothing, or that only autograd needs.
@@ -36,6 +38,8 @@ _NO_CALLS = frozenset(
 _OVERWRITES = frozenset(
     "copy_ zero_ fill_ uniform_ normal_ random_ exponential_ bernoulli_ log_normal_ geometric_".split()
 )
+_FLOATING = re.compile(r'(Tensor\(\[[\d, ]*\], )"(float32|float16|bfloat16)"')
+MOST_ZEROS = 1 << 20  # elements of a tensor of zeros
 # Arguments that make a result random: their draws are no part of what is judged.
 _DROPPING = {"dropout_p": 0.0, "dropout": 0.0}
 _POSITIONS = {"torch.nn.functional.scaled_dot_product_attention": 4, "torch.lstm": 5, "torch.gru": 5}
@@ -54,6 +58,7 @@ class _Mode:
         self.plain = {torch.Tensor, torch.nn.Parameter, torch.nn.Buffer}
         # A key must not keep any other object alive, such as a process group.
         self.values = {bool, complex, torch.dtype, torch.device, torch.layout, torch.memory_format}
+        self.autocast = torch._C._is_any_autocast_enabled
         self.local = threading.local()
         self.summaries = recorder.summaries
         self.active = True  # in the chosen steps
@@ -97,17 +102,21 @@ class _Mode:
             key = (func, *[self.key(value) for value in args])
             if kwargs:
                 key = (key, *[(each, self.key(value)) for each, value in kwargs.items()])
+            if self.autocast():
+                key = key, "autocast"
             case = self.known.cases.get(key)
         except Exception as error:  # a tensor that does not tell its strides, an argument without a hash
             self.recorder.left_out[f"{name.lstrip('?')}: {_reason(error)}"] += 1
             return func(*args, **(kwargs or {}))
         if self.watched is not None:
-            self.watched.append((key, name, *self._text(name, args, kwargs or {})))
-        elif case is None:
+            text, known = self._text(name, args, kwargs or {})
+            result = func(*args, **(kwargs or {}))
+            self.watched.append((key, name, *self._cast(text, known, func, args, kwargs or {}, result)))
+            return result
+        if case is None:
             return self.first(name, func, key, args, kwargs or {}, sys._getframe(1))
-        else:
-            self.recorder.count(case, sys._getframe(1))
-        if self.summaries is not None and self.watched is None:
+        self.recorder.count(case, sys._getframe(1))
+        if self.summaries is not None:
             return self.summarised(name, case, func, args, kwargs or {})
         return func(*args, **kwargs) if kwargs else func(*args)
 
@@ -128,7 +137,7 @@ class _Mode:
 
     def _keep_results(self, name: str, case: Case, result: Any, whole: bool, inputs: Any) -> None:
         if ".empty" not in name and ".new_empty" not in name:
-            self.summaries.keep(case, "out", self.summaries.take(result, whole, inputs))
+            self.summaries.keep(case, "out", self.summaries.take(result, whole, inputs), inputs)
 
     def key(self, value: Any) -> Any:
         """What a case states of an argument, as something with a hash."""
@@ -177,6 +186,7 @@ class _Mode:
         taken = self._take_inputs(name, args, kwargs, True)
         result, kernels = dispatched.kernels_of(self.torch, call, func)
         inside = [each for each in inside if each[2]]
+        text, known = self._cast(text, known, func, args, kwargs, result)
         known |= {"device": self._device(args, kwargs), "kernels": kernels}
         case = self.known.new(key, text, known, name.lstrip("?"))
         self.recorder.count(case, frame)
@@ -243,6 +253,36 @@ class _Mode:
         except Inexpressible as error:
             return "", {"reason": str(error)}
         return text, {"changed": changed} if any(changed.values()) else {}
+
+    def _cast(self, text: str, known: Any, func: Any, args: Any, kwargs: Any, result: Any) -> tuple[str, Any]:
+        """The case of a call under autocast: in the dtype in which it has computed, unless zeros of the same
+        dtypes give it without autocast, too."""
+        dtype = self._dtype_of(result) if text and self.autocast() else ""
+        if not dtype or {each[1] for each in _FLOATING.findall(text)} <= {dtype}:
+            return text, known
+        torch = self.torch
+
+        def zeros(each: Any) -> Any:
+            if not isinstance(each, torch.Tensor):
+                return each
+            device = "cpu" if each.numel() <= MOST_ZEROS else "meta"
+            return torch.empty_strided(each.shape, each.stride(), dtype=each.dtype, device=device).zero_()
+
+        try:
+            with torch.no_grad(), torch.autocast("cpu", enabled=False), torch.random.fork_rng(devices=[]):
+                args, kwargs = mapped((args, kwargs), zeros)
+                if self._dtype_of(func(*args, **kwargs)) == dtype:
+                    return text, known
+        except Exception:  # a mix of dtypes that only autocast takes
+            pass
+        known = known | {"changed": known.get("changed", {}) | {"autocast": dtype}}
+        return _FLOATING.sub(rf'\1"{dtype}"', text), known
+
+    def _dtype_of(self, result: Any) -> str:
+        """The dtype of the first floating-point tensor."""
+        parts = result if isinstance(result, list | tuple) else (result,)
+        found = [each.dtype for each in parts if isinstance(each, self.torch.Tensor)]
+        return next((str(each).removeprefix("torch.") for each in found if each.is_floating_point), "")
 
     def _device(self, args: Any, kwargs: Any) -> str:
         for value in (*args, *kwargs.values()):

@@ -14,11 +14,13 @@ class Known:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.cases: dict[Any, Case] = {}
+        self.texts: dict[int, Case] = {}  # by the hash of the text; keys may differ, as under autocast
         self.variants: dict[Any, list[Case]] = {}
 
     def clear(self) -> None:
         """After a fork."""
         self.cases.clear()
+        self.texts.clear()
         self.variants.clear()
 
     def new(self, key: Any, text: str, known: dict[str, Any], name: str) -> Case:
@@ -29,7 +31,10 @@ class Known:
         for variants, most in kinds:
             if len(variants) >= most:
                 return variants[-1]  # the key is not kept: the next one may have new numbers again
-        case = self.recorder.new(text, known, name)
+        case = self.texts.get(hash(text)) if text else None
+        if case is None:
+            case = self.recorder.new(text, known, name)
+            self.texts[hash(text)] = case
         self.cases[key] = case
         for variants, _ in kinds:
             variants.append(case)
