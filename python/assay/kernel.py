@@ -43,7 +43,8 @@ def load(place: str) -> Callable[..., Any]:
     try:
         module = own_tables.module_of(f"assay_kernel_{path.stem}", path)
     except BaseException as error:
-        raise Unusable(f"{file} cannot be imported: {type(error).__name__}: {error}") from error
+        why = " ".join(str(error).split())
+        raise Unusable(f"{file} cannot be imported: {type(error).__name__}: {why}") from error
     found = getattr(module, name, None)
     if not callable(found):
         known = [each for each, value in vars(module).items() if callable(value) and each[0] != "_"]
@@ -71,22 +72,25 @@ def function_of(api: str) -> Callable[..., Any]:
 
 
 def checked(function: Callable[..., Any], facts: dict[str, Any]) -> Callable[..., Any]:
-    """The function, whose calls are checked in the test lane. Without a reference, what it raises in the
-    other lane does not count: else both lanes would refuse the call, which is right of a function."""
-    if facts["checks"]:
-        from assay.torch_cases.kernel_checks import Checked  # in a lane with PyTorch only
-
-        return Checked(function, facts)
-    if facts["reference"]:
+    """The function, whose calls are checked in the test lane."""
+    if not facts["checks"]:
         return function
+    from assay.torch_cases.kernel_checks import Checked  # in a lane with PyTorch only
+
+    return Checked(function, facts)
+
+
+def compared(reference: Callable[..., Any], facts: dict[str, Any]) -> Callable[..., Any]:
+    """What the reference lane calls. What a kernel without a reference raises there does not count: else both
+    lanes would refuse the call, which is right of a function."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            return function(*args, **kwargs)
+            return reference(*args, **kwargs)
         except BaseException as error:
             raise Stop(UNSUPPORTED, "the kernel raises") from error
 
-    return call
+    return reference if facts["reference"] else call
 
 
 def in_place(function: Callable[..., Any], facts: dict[str, Any]) -> Callable[..., Any]:
@@ -135,12 +139,12 @@ def entry_of(torch: Any, api: str) -> Api:
     }  # fmt: skip
     if not inspect.isclass(function):
         stem = api.rpartition(".")[2]
-        return Api(api, Oracle(torch, function, stem, names, changes), names, updates=changes, **common)
+        call = compared(Oracle(torch, function, stem, names, changes), facts)
+        return Api(api, call, names, updates=changes, **common)
     plain = module_of(torch, function, names)
 
     def made(*args: Any, **kwargs: Any) -> Made:
         found = plain(*args, **kwargs)
-        reference = found.call if facts["checks"] else checked(found.call, facts)
-        return replace(found, call=reference, own=checked(found.own, facts))
+        return replace(found, call=compared(found.call, facts), own=checked(found.own, facts))
 
     return Api(api, made, names_of(function), kind=LAYER, inputs=names, **common)

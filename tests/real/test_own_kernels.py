@@ -81,6 +81,12 @@ def test_a_kernel_that_raises_is_wrong_without_a_reference_too(kernel, name):
     assert code == 1 and ("ValueError: only square" in output or "SystemExit" in output), output
 
 
+def test_a_kernel_without_float64_is_compared_with_itself_as_it_is(kernel):
+    inputs = '(Tensor([8, 4], "float32"))'
+    code, output = kernel(own("float32_only"), "--no-larger-shapes", "--values=usual", inputs=inputs)
+    assert code == 4 and "1 case compared only with" in output, output
+
+
 def test_a_module_has_its_parameters_filled(kernel):
     inputs = '(32)(Tensor([8, 32], "float32"))'
     reference = f"--reference={own('NormReference')}"
