@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
       add_capture_verb,   add_blame_verb,  add_kernel_verb,  add_completion_verb, add_manual_verb,
   };
   // Those that full/main.cc adds.
-  constexpr std::array<std::string_view, 7> kElsewhere{"chain",  "timeline", "submit", "run",
-                                                       "status", "stop",     "serve"};
+  constexpr std::array<std::string_view, 8> kElsewhere{"chain",  "timeline", "submit", "run",
+                                                       "status", "stop",     "serve",  "runs"};
   return run_program(argc, argv, kVerbs, kElsewhere);
 }

@@ -26,8 +26,8 @@ struct Response {
 // Answers a path such as "/data.json", without its query. Runs on the server's thread.
 using Handler = std::function<Response(std::string_view path)>;
 
-// Every path needs the token, but for `open_paths`. A client proves that it knows the token in one
-// of two ways:
+// Every path needs the token, but for `open_paths`, also below a folder (/run/NAME/page.js). A
+// client proves that it knows the token in one of two ways:
 //   /TOKEN/path   the path with the token before it; GET /TOKEN/ sets the cookie and redirects to /
 //   /path         with the cookie (SameSite=Strict, HttpOnly)
 struct Options {

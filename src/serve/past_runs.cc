@@ -53,17 +53,16 @@ std::vector<const RunTotals*> series_of(const std::vector<RunTotals>& others,
 
 }  // namespace
 
+nlohmann::json run_row(const RunTotals& run) {
+  return {{"name", run.name},       {"build", builds_of(run)},
+          {"last_ms", run.last_ms}, {"duration_ms", run.duration_ms},
+          {"sampled", run.sampled}, {"outcomes", run.outcomes}};
+}
+
 void put_history(const std::vector<RunTotals>& others, const RunTotals& own, nlohmann::json& page) {
   const std::vector<const RunTotals*> runs = series_of(others, own);
   nlohmann::json& list = page["runs"] = nlohmann::json::array();
-  for (const RunTotals* run : runs) {
-    list.push_back({{"name", run->name},
-                    {"build", builds_of(*run)},
-                    {"last_ms", run->last_ms},
-                    {"duration_ms", run->duration_ms},
-                    {"sampled", run->sampled},
-                    {"outcomes", run->outcomes}});
-  }
+  for (const RunTotals* run : runs) list.push_back(run_row(*run));
   const auto self = std::find(runs.rbegin(), runs.rend(), &own);
   for (nlohmann::json& finding : page["findings"]) {
     const std::string digest = finding["digest"];

@@ -84,6 +84,10 @@ std::optional<PageReply> RunPage::reply(std::string_view path) const {
     if (!log) return std::nullopt;
     return PageReply{"text/plain; charset=utf-8", std::move(*log)};
   }
+  return file(path);
+}
+
+std::optional<PageReply> RunPage::file(std::string_view path) {
   for (const pages::ServedFile& file : pages::served_files()) {
     if (file.path == path) return PageReply{std::string(file.type), file.text};
   }

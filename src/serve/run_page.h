@@ -34,8 +34,9 @@ class RunPage {
   // "/log/slot0.log". Nullopt for an unknown path. Thread-safe.
   std::optional<PageReply> reply(std::string_view path) const;
 
-  // The paths whose content does not depend on the run.
+  // The paths whose content does not depend on the run, and this content.
   static std::vector<std::string> file_paths();
+  static std::optional<PageReply> file(std::string_view path);
 
  private:
   struct Shown {

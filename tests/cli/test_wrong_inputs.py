@@ -142,6 +142,12 @@ merge out nolog                                     | nolog
 shrink nolog                                        | nolog
 mutate --api_config_file=cases.txt --judge=none.toml | --judge: cannot read none.toml
 corpus check none.txt                               | none.txt
+record cases.txt                                    | needs --log_dir=GOLD
+runs list                                           | assay-runs holds no folder with a run.db
+runs prune nights                                   | --keep is required
+runs prune nights --keep=0                          | --keep
+serve nolog                                         | there is no run in nolog
+chain report none.db                                | none.db does not exist
 """
 
 LINES = [tuple(part.strip() for part in line.split("|", 1)) for line in WRONG.strip().splitlines()]

@@ -191,7 +191,11 @@ Result<int> run_record(const RecordOptions& options) {
   ASSAY_TRY(Process process, Process::spawn(spawn));
   ASSAY_TRY(const ExitStatus status,
             options.ring.empty() ? process.wait() : wait_asking(process, options.out));
-  show(stderr, "recordings are in {}; the command exited with {}\n", options.out.string(),
+  std::error_code error;
+  const bool nothing = fs::is_empty(options.out, error);
+  show(stderr, "{}; the command exited with {}\n",
+       nothing ? "nothing was recorded: no process of the command used CUDA"
+               : "recordings are in " + options.out.string(),
        status.describe());
   constexpr int kSignalBase = 128;  // as in shells
   return status.signal != 0 ? kSignalBase + status.signal : status.code;

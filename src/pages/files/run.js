@@ -381,6 +381,26 @@ function unjudged() {
     plainTable(['API', t('Deviation')], known.rows)]];
 }
 
+// Runs as a table. Where the server shows a folder of runs, each leads to its page.
+const nested = /\/run\/[^/]+\/$/.test(location.pathname);
+const runsTable = runs => plainTable([t('Run'), t('Last result'), t('Passed'), t('Failed'), t('Cases'), t('Duration'), t('Build')],
+  runs.map(r => {
+    const of = by(r.outcomes || {}), name = r.name === run.name ? el('b', null, r.name) : r.name;
+    return [nested || run.nights ? el('a', { href: `${nested ? '../' : 'run/'}${encodeURIComponent(r.name)}/` }, name) : name,
+      clock(r.last_ms), percent(of.good, of.judged), number(of.failed), number(of.all), r.duration_ms > 0 ? lasted(r.duration_ms)
+        : '–', el('span', { class: 'soft' }, r.sampled && `${t('a sample of it')}, `, r.build || r.trouble)];
+  }), [2, 3, 4, 5]);
+
+// What `assay serve` shows of a folder of runs, newest first.
+function nights() {
+  const [last] = run.nights, failed = last && by(last.outcomes || {}).failed, now = JSON.stringify(run.nights);
+  if (now === drawn) return;
+  drawn = now;
+  header({ where: `assay · ${run.name}`, verdict: [last.name, ' ', failed ? mark('fail', `${number(failed)} ${t('failed')}`)
+    : mark('pass', t('No failure so far'))], line: plural(run.nights.length, 'run'), numbers: [] });
+  fill(at('main'), runsTable(run.nights));
+}
+
 function past() {
   const own = by(run.outcomes).all, series = run.runs.filter(r => r.name === run.name || (by(r.outcomes).all > own / 2
     && by(r.outcomes).all < own * 2));
@@ -397,12 +417,7 @@ function past() {
       kind: 'accent', points: points((_, r) => r.duration_ms / 60000 || NaN) }] })),
   el('h2', null, t('Runs')), el('p', { class: 'soft' },
     t('Runs beside this one with the same mode, lanes and device. The charts leave out runs with less than half or more than twice as many cases.')),
-  plainTable([t('Run'), t('Last result'), t('Passed'), t('Failed'), t('Cases'), t('Duration'), t('Build')],
-    [...run.runs].reverse().map(r => [r.name === run.name ? el('b', null, r.name) : r.sampled
-    ? `${r.name} (${t('a sample of it')})` : r.name,
-    clock(r.last_ms), percent(by(r.outcomes).good, by(r.outcomes).judged), number(by(r.outcomes).failed),
-      number(by(r.outcomes).all), r.duration_ms > 0 ? lasted(r.duration_ms) : '–',
-      el('span', { class: 'soft' }, r.build)]), [2, 3, 4, 5])];
+  runsTable([...run.runs].reverse()), nested && el('p', null, el('a', { href: '../../' }, t('All runs')))];
 }
 
 function tolerances() {
@@ -440,6 +455,7 @@ function show(changed) {
 
 function put(data) {
   run = data;
+  if (run.nights?.length) return nights();
   if (run.planned === undefined) return;
   head();
   show([run.read, run.runs?.length]);
@@ -470,7 +486,7 @@ async function ask() {
   } catch (error) {
     trouble(`assay serve: ${error.message}`);
   }
-  setTimeout(ask, run?.planned !== undefined ? EVERY_MS : FIRST_MS);
+  setTimeout(ask, (run?.planned ?? run?.nights) !== undefined ? EVERY_MS : FIRST_MS);
 }
 
 async function showInside() {

@@ -44,7 +44,7 @@ export const WORDS = {
   'run, oldest first': '运行（最早在前）', 'Failed cases by run': '各次运行的失败用例',
   'Pass rate by run, of the judged cases': '各次运行的通过率（按已判定用例）',
   '{} cases are of APIs whose reference follows Paddle, or whose inputs avoid a known bug: there a pass proves nothing.': '{} 个用例所属 API 的参考实现沿用 Paddle 的行为，或输入避开了已知缺陷：此处通过不说明问题。',
-  'Runs': '运行', 'Run': '运行', 'Last result': '最后结果', 'Build': '版本', 'a sample of it': '抽样',
+  'Runs': '运行', 'Run': '运行', 'All runs': '所有运行', '{} run': '{} 次运行', '{} runs': '{} 次运行', 'Last result': '最后结果', 'Build': '版本', 'a sample of it': '抽样',
   'Smallest passing tolerances': '能通过的最小容差', 'direction': '方向', 'tensors': '张量',
   'Runs beside this one with the same mode, lanes and device. The charts leave out runs with less than half or more than twice as many cases.': '模式、通道与设备相同的相邻运行。用例数不足一半或超过两倍的运行不计入图表。',
   'Operators of PyTorch': 'PyTorch 算子', 'Operators': '算子', 'Right': '正确', 'Wrong': '错误', 'No kernel': '无 kernel',
