@@ -53,8 +53,9 @@ struct MetricJudgement {
   Judgement judgement;
 };
 
-// Judges the last night. A series of losses is judged by its mean and by the mean of its last
-// tenth; predictions by their largest distance from the median of the first nights.
+// Judges the last night. A series of losses is judged by its mean, by the mean of its last tenth,
+// and by the mean distance of its steps from those of the other first nights; predictions by their
+// largest distance from the median of the first nights.
 std::vector<MetricJudgement> judge_golden(const Golden& golden);
 
 // Since when, and what to do; "" for a good one.

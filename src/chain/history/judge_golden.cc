@@ -16,19 +16,23 @@ namespace assay::chain::history {
 namespace {
 
 constexpr std::size_t kFirstNights = 8;  // whose median predictions are compared with
-constexpr std::size_t kLongSeries = 10;  // losses from which on the last tenth is judged apart
+constexpr std::size_t kLongSeries = 10;  // losses from which on more than their mean is judged
+constexpr Rule kStepByStep{0, 0, 0.075, Worse::higher};  // a fraction of the mean loss
 
 double mean_of_values(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// The values of a metric in the nightly runs from the last accepted one on, at most kFirstNights.
-std::vector<double> first_predictions(const Golden& golden, const std::string& metric) {
+// The median values of a metric in the nightly runs from the last accepted one on, at most
+// kFirstNights, without those of `except`.
+std::vector<double> first_values(const Golden& golden, const std::string& metric,
+                                 const std::vector<double>* except = nullptr) {
   std::vector<const std::vector<double>*> nights;
   for (const Run& run : golden.runs) {
     const auto found = run.metrics.find(metric);
     if (run.accept) nights.clear();
     if (found == run.metrics.end() || run.purpose != Purpose::nightly) continue;
+    if (&found->second.values == except) continue;
     if (!nights.empty() && nights.front()->size() != found->second.values.size()) continue;
     if (nights.size() < kFirstNights) nights.push_back(&found->second.values);
   }
@@ -54,8 +58,20 @@ double distance_of(const std::vector<double>& values, const std::vector<double>&
   return most == 0 ? 0 : most / std::max(largest, most);
 }
 
+// The mean difference, as a fraction of the mean value. Another number of values says nothing.
+double mean_distance(const std::vector<double>& values, const std::vector<double>& golden) {
+  double apart = 0;
+  double sum = 0;
+  for (std::size_t i = 0; values.size() == golden.size() && i < values.size(); ++i) {
+    apart += std::abs(values[i] - golden[i]);
+    sum += std::abs(golden[i]);
+  }
+  return apart == 0 ? 0 : apart / std::max(sum, apart);
+}
+
 template <typename Value>
-Judgement judge_metric(const Golden& golden, const std::string& metric, Kind kind, Value value) {
+Judgement judge_metric(const Golden& golden, const std::string& metric, Kind kind, Value value,
+                       const Rule& rule) {
   std::vector<Observation> history;
   std::vector<std::size_t> runs;  // by observation
   for (std::size_t i = 0; i < golden.runs.size(); ++i) {
@@ -66,26 +82,40 @@ Judgement judge_metric(const Golden& golden, const std::string& metric, Kind kin
     history.push_back({run.purpose, run.build, value(found->second.values), run.accept});
     runs.push_back(i);
   }
-  Judgement judgement = judge(history, rule_of(kind));
+  Judgement judgement = judge(history, rule);
   if (judgement.since) judgement.since = runs[*judgement.since];
   return judgement;
 }
 
 void judge_into(std::vector<MetricJudgement>& all, const Golden& golden, const std::string& metric,
                 const Metric& sample) {
-  const auto add = [&](const std::string& text, auto value) {
-    all.push_back({text, false, judge_metric(golden, metric, sample.kind, value)});
+  const auto add = [&](const std::string& text, auto value, const Rule& rule) {
+    all.push_back({text, false, judge_metric(golden, metric, sample.kind, value, rule)});
   };
+  const Rule usual = rule_of(sample.kind);
   if (sample.kind == Kind::prediction) {
-    const std::vector<double> first = first_predictions(golden, metric);
-    add(metric, [&](const std::vector<double>& values) { return distance_of(values, first); });
+    const std::vector<double> first = first_values(golden, metric);
+    add(
+        metric, [&](const std::vector<double>& values) { return distance_of(values, first); },
+        usual);
     return;
   }
-  add(metric, [](const std::vector<double>& values) { return mean_of_values(values); });
+  add(
+      metric, [](const std::vector<double>& values) { return mean_of_values(values); }, usual);
   if (sample.kind != Kind::loss || sample.values.size() < kLongSeries) return;
-  add(metric + ", last tenth", [](const std::vector<double>& values) {
-    return mean_of_values(std::span(values).last((values.size() + 9) / 10));
-  });
+  add(
+      metric + ", last tenth",
+      [](const std::vector<double>& values) {
+        return mean_of_values(std::span(values).last((values.size() + 9) / 10));
+      },
+      usual);
+  // From the other nights, so that the first ones are as far as the later ones.
+  add(
+      metric + ", step by step",
+      [&](const std::vector<double>& values) {
+        return mean_distance(values, first_values(golden, metric, &values));
+      },
+      kStepByStep);
 }
 
 }  // namespace

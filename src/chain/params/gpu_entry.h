@@ -14,7 +14,6 @@ struct GpuEntry {
   std::vector<std::string> hosts;  // the machines by rank; empty: this one
 
   bool on_cpu() const { return ids.empty(); }
-  bool many_machines() const { return hosts.size() > 1; }
   std::string ips() const;  // "10.0.0.1,10.0.0.2"
 };
 

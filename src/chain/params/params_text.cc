@@ -1,5 +1,9 @@
 #include "chain/params/params_text.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace assay::chain::params {
@@ -25,8 +29,13 @@ int column_of(std::string_view line, std::string_view part) {
   return static_cast<int>(part.data() - line.data()) + 1;
 }
 
-void add_entry(std::string_view whole, std::string_view line, int number, ParamsText& out) {
-  const std::size_t at = line.find(':');
+void add_entry(std::string_view text, std::string_view whole, std::string_view line, int number,
+               ParamsText& out) {
+  std::size_t at = line.find(':');
+  // The key of another line, whose value is empty without a colon, too.
+  if (at == std::string_view::npos && text.find(fmt::format("\n{}:", line)) != text.npos) {
+    at = line.size();
+  }
   // Some suites' files end with a shell command that none of their scripts reads.
   if (at == std::string_view::npos && line.starts_with("echo ")) return;
   if (at == std::string_view::npos || trimmed(line.substr(0, at)).empty()) {
@@ -36,7 +45,7 @@ void add_entry(std::string_view whole, std::string_view line, int number, Params
   }
   Line entry;
   const std::string_view key = trimmed(line.substr(0, at));
-  const std::string_view rest = line.substr(at + 1);
+  const std::string_view rest = line.substr(std::min(at + 1, line.size()));
   const std::string_view value = trimmed(rest);
   entry.key = key;
   entry.value = value;
@@ -53,6 +62,7 @@ ParamsText read_params_text(std::string_view text) {
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   ParamsText out;
   out.sections.emplace_back();
+  const std::string_view all = text;
   for (int number = 1; !text.empty(); ++number) {
     const std::size_t end = text.find('\n');
     const std::string_view whole = text.substr(0, end);
@@ -64,7 +74,7 @@ ParamsText read_params_text(std::string_view text) {
     if (is_heading(line, name)) {
       out.sections.push_back({std::move(name), number, {}});
     } else if (!is_group(line)) {
-      add_entry(whole, line, number, out);
+      add_entry(all, whole, line, number, out);
     }
   }
   if (out.sections.front().lines.empty()) out.sections.erase(out.sections.begin());

@@ -92,6 +92,7 @@ read_file() {
       at=0
     elif [[ $at -lt ${#lines[@]} && ($long || $role != +*) ]]; then
       line=${lines[at]} role=${role#[+!]}
+      [[ $line == *:* ]] || line+=:
       [[ $role == \?* && ! ${line%%:*} =~ ${rest##*[ =~]} ]] && continue
       role=${role#\?} at=$((at + 1))
       key[$role]=${line%%:*} value[$role]=${line#*:}

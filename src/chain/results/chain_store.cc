@@ -81,6 +81,11 @@ Result<std::int64_t> last_id(Database& database) {
 
 Result<ChainStore> ChainStore::open(const std::filesystem::path& path, OpenMode mode) {
   if (mode == OpenMode::create) ASSAY_CHECK(make_folder(path.parent_path()));
+  std::error_code none;
+  if (mode == OpenMode::existing && !std::filesystem::exists(path, none)) {
+    return usage_error(path.string() +
+                       " does not exist; `assay chain run` prints where its results are");
+  }
   ASSAY_TRY(Database database,
             mode == OpenMode::existing ? Database::open_to_read(path) : Database::open(path, mode));
   ASSAY_TRY(const std::int64_t version, database.schema_version());

@@ -148,9 +148,9 @@ Result<RunResult> run_plan(const plan::Plan& plan, const RunOptions& options) {
 std::string time_table(const RunResult& result, stage::Seconds budget) {
   std::string text;
   for (const StageResult& stage : result.stages) {
-    text += fmt::format("{:8.1f} s {:5.1f}%  {}{}\n", stage.outcome.seconds,
-                        100 * stage.outcome.seconds / std::max(result.seconds, 1e-9), stage.name,
-                        stage.kept ? " (kept)" : "");
+    if (stage.kept) continue;
+    text += fmt::format("{:8.1f} s {:5.1f}%  {}\n", stage.outcome.seconds,
+                        100 * stage.outcome.seconds / std::max(result.seconds, 1e-9), stage.name);
   }
   text += fmt::format("{:8.1f} s in all, {:.0f}% of the budget of {:g} s{}\n", result.seconds,
                       100 * result.seconds / std::max(budget.count(), 1e-9), budget.count(),

@@ -6,6 +6,8 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <cmath>
+#include <span>
 
 #include "base/text.h"
 #include "chain/stage/log_line.h"
@@ -26,42 +28,67 @@ std::optional<double> number_of(std::string_view text) {
 struct Count {
   double value = 0;
   std::optional<double> total;
+  std::string_view behind;  // the text after it, without blanks in front
 };
 
-// The count at the front of a text: `3/20]`, `3, …`. Nothing for a fraction.
+std::string_view without_blanks(std::string_view text) {
+  return text.substr(std::min(text.find_first_not_of(' '), text.size()));
+}
+
+// The count at the front of a text: `3/20]`, `3 of 20`, `3, …`. Of a fraction (`0.25, …`) nothing
+// but its value.
 std::optional<Count> count_at(std::string_view text) {
-  const std::size_t length = digits_at_front(text);
+  std::size_t length = digits_at_front(text);
   if (length == 0) return std::nullopt;
-  Count count{*number_of(text.substr(0, length)), std::nullopt};
-  text.remove_prefix(length);
-  if (text.starts_with('.')) return std::nullopt;
-  const std::size_t slash = text.find_first_not_of(' ');
-  if (slash == std::string_view::npos || text[slash] != '/') return count;
-  const std::size_t total = text.find_first_not_of(' ', slash + 1);
-  if (total != std::string_view::npos) count.total = number_of(text.substr(total));
+  if (text.substr(length).starts_with('.')) length += 1 + digits_at_front(text.substr(length + 1));
+  Count count{*number_of(text.substr(0, length)), {}, without_blanks(text.substr(length))};
+  for (const std::string_view between : {"/", "of ", "out of "}) {
+    if (!count.behind.starts_with(between)) continue;
+    const std::string_view total = without_blanks(count.behind.substr(between.size()));
+    count.total = number_of(total);
+    count.behind = without_blanks(total.substr(digits_at_front(total)));
+    break;
+  }
   return count;
 }
 
-// True for `Traceback …` at the front of a line, also indented by a launcher or behind the rank
-// (`[rank0]: `).
+// A count without a name, as progress bars have it: `[30/100]`, `[640/60000 (1%)]`, `30/100
+// [00:01`.
+std::optional<Count> bar_in(std::string_view line) {
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    if (digits_at_front(line.substr(at)) == 0) continue;
+    const auto count = count_at(line.substr(at));
+    const char before = at > 0 ? line[at - 1] : ' ';
+    const char behind = count->behind.empty() ? ' ' : count->behind.front();
+    const bool in_brackets = before == '[' && (behind == ']' || behind == '(');
+    if (count->total && (in_brackets || (behind == '[' && (before == ' ' || before == '|'))))
+      return count;
+    at += digits_at_front(line.substr(at));
+  }
+  return std::nullopt;
+}
+
+// True for `Traceback …` behind nothing but what launchers put in front of a line: `[rank0]: `,
+// `3: `, `(worker pid=7) `, `[1,0]<stderr>:`, blanks.
 bool starts_traceback(std::string_view line) {
   const std::size_t at = line.find("Traceback (most recent call last)");
   if (at == std::string_view::npos) return false;
-  std::string_view before = line.substr(0, at);
-  while (!before.empty()) {
-    const std::size_t end = before.front() == '[' ? before.find(']') : 0;
-    if (end == std::string_view::npos ||
-        (end == 0 && before.front() != ' ' && before.front() != ':' && before.front() != '\t')) {
-      return false;
-    }
-    before.remove_prefix(end + 1);
-  }
-  return true;
+  const std::vector<std::string> words = split_at(line.substr(0, at), ' ');
+  return std::ranges::all_of(words, [](const std::string& word) {
+    const bool has_letter =
+        std::ranges::any_of(word, [](unsigned char c) { return std::isalpha(c) != 0; });
+    return !has_letter || word == "Exception" || word == "Group" ||
+           std::string_view("[(<").find(word.front()) != std::string_view::npos ||
+           std::string_view("])>:|").find(word.back()) != std::string_view::npos;
+  });
 }
 
 void note(Counter& counter, const std::optional<Count>& count) {
   if (!count) return;
   if (!counter.seen) counter.first = counter.last = count->value;
+  // A bar begins again at its first count. What falls otherwise is none.
+  if (count->value < counter.last && count->value != counter.first) counter.falls = true;
+  counter.fraction = counter.fraction || count->value != std::floor(count->value);
   counter.seen = true;
   counter.stride = std::max(counter.stride, count->value - counter.last);
   counter.last = count->value;
@@ -98,41 +125,58 @@ void Evidence::take(std::string_view line) {
     }
   }
   stopped_early_ = stopped_early_ || has(lowered(line), "early stop");
-  if (has(line, "\"run_stop\"") && has(line, "\"aborted\"")) aborted_ = true;
+  if (has(line, "\"run_start\"") && has(line, ":::MLLOG")) running_ = true;
+  if (has(line, "\"run_stop\"")) {
+    running_ = false;
+    aborted_ = aborted_ || has(line, "\"aborted\"");
+  }
   ignored_ = line.starts_with("Exception ignored in");  // at the interpreter's own end: harmless
   if (has(line, "No space left on device")) disk_full_ = true;
   if (looks_like_error(line)) last_error_ = std::string(line.substr(0, kLongestError));
   if (counts_an_evaluation(line)) return;
+  if (has(lowered(line), "loss")) note(bar_, bar_in(line));
   for (auto pair = take_pair(line); pair; pair = take_pair(line)) {
     const std::string name = lowered(pair->name.substr(0, pair->name.find('/')));
     const bool steps = name == "iter" || name == "iteration" || name == "step" ||
                        name == "global_step" || name == "iters" || name == "steps";
-    if (name == "epoch") note(epoch_, count_at(pair->value));
-    if (steps) note(step_, count_at(pair->value));
+    if (name != "epoch" && !steps) continue;
+    const auto count = count_at(pair->value);
+    // `epoch: 0.25` of the Hugging Face Trainer, but not `epoch: 3.5 s`.
+    const bool fraction = count && count->value != std::floor(count->value);
+    if (fraction && (steps || (!count->behind.empty() && std::isalpha(static_cast<unsigned char>(
+                                                             count->behind.front())) != 0)))
+      continue;
+    note(steps ? step_ : epoch_, count);
   }
 }
 
 std::string Evidence::unfinished(const std::vector<std::string>& argv) const {
   if (aborted_) return "its log says run_stop with the status aborted";
+  if (running_) return "its log says run_start and never run_stop";
   if (stopped_early_) return {};
   const std::optional<double> asked = epoch_.total ? epoch_.total : epochs_asked(argv);
   // Counts start at 0 or at 1. A first count above 1 is one of a training that was resumed.
   const double base = epoch_.first == 1 ? 1 : 0;
-  // A log may count only some of the epochs, too.
-  if (epoch_.seen && asked && epoch_.last + std::max(1.0, epoch_.stride) - base < *asked) {
+  // A log may count only some of the epochs, too. Fractions are rounded.
+  const double stride =
+      epoch_.fraction ? 1.05 * epoch_.stride : std::max(1.0, epoch_.stride) - base;
+  if (epoch_.seen && asked && epoch_.last + stride < *asked) {
     return fmt::format("its log ends at epoch {:g} of {:g}", epoch_.last, *asked);
   }
   // A log counts only some of the steps. Where it counts epochs, a single step may stand for each.
-  if (asked || !step_.total || step_.stride == 0) return {};
-  if (step_.last + step_.stride < *step_.total) {
-    return fmt::format("its log ends at step {:g} of {:g}", step_.last, *step_.total);
+  const Counter& step = step_.total ? step_ : bar_;
+  if (asked || !step.total || step.stride == 0 || (bar_.falls && !step_.total)) return {};
+  if (step.last + step.stride < *step.total) {
+    return fmt::format("its log ends at step {:g} of {:g}", step.last, *step.total);
   }
   return {};
 }
 
-std::optional<double> epochs_asked(const std::vector<std::string>& argv) {
-  constexpr std::array<std::string_view, 7> kNames{
-      "epochs", "epoch", "epoch_num", "num_epochs", "max_epochs", "max_epoch", "num_train_epochs"};
+namespace {
+
+// The number that a command line gives one of these names.
+std::optional<double> asked_for(const std::vector<std::string>& argv,
+                                std::span<const std::string_view> names) {
   for (std::size_t i = argv.size(); i-- > 1;) {
     const std::string_view word = argv[i];
     const std::size_t equals = word.find('=');
@@ -140,11 +184,20 @@ std::optional<double> epochs_asked(const std::vector<std::string>& argv) {
     name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
     std::ranges::replace(name, '-', '_');
     if (const std::size_t dot = name.rfind('.'); dot != std::string::npos) name.erase(0, dot + 1);
-    if (std::ranges::find(kNames, name) == kNames.end()) continue;
+    if (std::ranges::find(names, name) == names.end()) continue;
     if (equals != std::string_view::npos) return number_of(word.substr(equals + 1));
     if (word.starts_with('-') && i + 1 < argv.size()) return number_of(argv[i + 1]);
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<double> epochs_asked(const std::vector<std::string>& argv) {
+  constexpr std::array<std::string_view, 7> kNames{
+      "epochs", "epoch", "epoch_num", "num_epochs", "max_epochs", "max_epoch", "num_train_epochs"};
+  constexpr std::array<std::string_view, 1> kSteps{"max_steps"};  // goes before epochs
+  return asked_for(argv, kSteps).value_or(0) > 0 ? std::nullopt : asked_for(argv, kNames);
 }
 
 }  // namespace assay::chain::stage

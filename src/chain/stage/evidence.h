@@ -16,6 +16,8 @@ struct Counter {
   double stride = 0;            // the largest step from one to the next
   std::optional<double> total;  // what stands behind the `/`
   bool seen = false;
+  bool fraction = false;  // `epoch: 0.25`
+  bool falls = false;     // other than to its first value
 };
 
 class Evidence {
@@ -37,12 +39,14 @@ class Evidence {
   bool traceback_ = false;
   bool ignored_ = false;  // the line before says that the exception is ignored
   bool disk_full_ = false;
+  bool running_ = false;        // MLPerf's log has a run_start without a run_stop
   bool aborted_ = false;        // by MLPerf's log
   bool stopped_early_ = false;  // by a message
   std::string bad_number_;
   std::string last_error_;
   Counter epoch_;
   Counter step_;
+  Counter bar_;  // without a name
 };
 
 // The number of epochs that a command line asks for: `--epochs=5`, `-o Global.epoch_num=5`.

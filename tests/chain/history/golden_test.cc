@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string>
 
 namespace assay::chain::history {
@@ -100,6 +101,33 @@ TEST(GoldenMetrics, TheEndOfALossIsJudgedApart) {
   golden.runs.push_back(night(11, "loss", {Kind::loss, losses}));
   EXPECT_EQ(state_of(golden, "loss"), State::good) << "0.2% of the mean";
   EXPECT_EQ(state_of(golden, "loss, last tenth"), State::suspect) << "2% of the end";
+}
+
+TEST(GoldenMetrics, LossesAreJudgedStepByStep) {
+  std::vector<double> losses;
+  for (int step = 2; step < 42; ++step) losses.push_back(2.0 / (step / 2));
+  const auto changed = [&](auto factor) {
+    std::vector<double> values = losses;
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] *= factor(i);
+    return Metric{Kind::loss, values};
+  };
+  for (const int nights : {3, 10}) {
+    Golden golden;
+    for (int i = 1; i <= nights; ++i) golden.runs.push_back(night(i, "loss", {Kind::loss, losses}));
+    golden.runs.push_back(
+        night(nights + 1, "loss", changed([](std::size_t i) { return i % 2 == 0 ? 1.1 : 0.9; })));
+    EXPECT_EQ(state_of(golden, "loss"), State::good) << "the mean is the same";
+    EXPECT_EQ(state_of(golden, "loss, step by step"), State::suspect);
+  }
+  // Losses that differ as much in all nights.
+  Golden noisy;
+  std::mt19937 random(1);
+  for (int i = 1; i <= 30; ++i) {
+    noisy.runs.push_back(night(i, "loss", changed([&](std::size_t) {
+                                 return 0.8 + 0.4 * static_cast<double>(random() % 1000) / 1000;
+                               })));
+    EXPECT_EQ(state_of(noisy, "loss, step by step"), State::good) << "night " << i;
+  }
 }
 
 TEST(GoldenMetrics, PredictionsAreJudgedByTheirLargestDifference) {

@@ -231,6 +231,24 @@ TEST(ParamsMaterial, GoodFilesAreGoodAndBrokenOnesRefused) {
   }
 }
 
+// As in PaddleOCR (`##` where others have inference_dir) and PaddleRec (a key without a colon).
+TEST(ParamsMaterial, WhatASuitesScriptReadsAllTheSameIsNoFault) {
+  ASSAY_NEED_TIPC(tipc);
+  const std::string good = slurp(tipc / "params_ocr/det_train_infer_python.txt");
+  const auto likely = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    text.replace(text.find(from), from.size(), to);
+    return params::describe("f", params::likely_problems(text));
+  };
+  EXPECT_EQ(likely("inference_dir:null", "##"), "");
+  EXPECT_THAT(likely("inference_dir:null\n", ""),
+              HasSubstr("f:36:1: infer_params: a line is missing"));
+  EXPECT_THAT(likely("null:null\n##\ntrainer", "##\ntrainer"), HasSubstr("f:13:1: train_params"));
+  EXPECT_EQ(likely("null:null", "null"), "") << "the key of other lines, too";
+  EXPECT_THAT(likely("Global.epoch_num:", "Global.epoch_num"),
+              HasSubstr("f:7:1: expected `key:value`"));
+}
+
 TEST(Words, AModelsFolderIsWithinThatOfTheResults) {
   for (const char* const good : {"ResNet50", "", "suite/ResNet50", "a/../b", "..name"}) {
     EXPECT_TRUE(params::check_model(good)) << good;
@@ -258,7 +276,7 @@ TEST(GpuEntry, IsReadByGrammarAndNotByLength) {
   const auto twelve = params::parse_gpu_entry("0,1,2,3,4,5,6,7,8,9,10,11");
   ASSERT_TRUE(twelve);
   EXPECT_EQ(twelve->ids.size(), 12U);
-  EXPECT_FALSE(twelve->many_machines());
+  EXPECT_FALSE(twelve->hosts.size() > 1);
   const auto short_ips = params::parse_gpu_entry("1.1.1.1,1.1.1.2;0");
   ASSERT_TRUE(short_ips);
   EXPECT_THAT(short_ips->hosts, ElementsAre("1.1.1.1", "1.1.1.2"));

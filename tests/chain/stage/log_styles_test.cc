@@ -1,6 +1,7 @@
 // Lines as public projects' trainings print them, with numbers of our own, each with its readings
 // by hand.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -273,11 +274,42 @@ TEST(LogStyles, CountsAreReadHoweverTheyAreWritten) {
           {R"(:::MLLOG {"key": "run_stop", "value": null, "metadata": {"status": "aborted"}})"})
           .unfinished(none),
       HasSubstr("aborted"));
+  EXPECT_THAT(evidence_of({R"(:::MLLOG {"key": "run_start", "value": null})"}).unfinished(none),
+              HasSubstr("never run_stop"));
+}
+
+// The log of a training with a line for each of some counts.
+std::string ended(const char* line, const std::vector<double>& counts,
+                  const std::vector<std::string>& argv) {
+  std::vector<std::string> lines;
+  for (const double count : counts) lines.push_back(fmt::format(fmt::runtime(line), count));
+  return evidence_of(lines).unfinished(argv);
+}
+
+TEST(LogStyles, AnEarlyEndIsSeenInBarsAndFractions) {
+  const std::vector<std::string> none{"python", "train.py"};
+  for (const char* line :
+       {"{0}%|##   | {0}/100 [00:01<00:02, loss=0.5]", "[{}/100] loss=0.5",
+        "Step {} of 100 loss 0.5", "loss 0.5 [{}/100 (5%)]", "iter {} out of 100: loss 0.5"}) {
+    EXPECT_THAT(ended(line, {10, 20, 30}, none), HasSubstr("step 30 of 100")) << line;
+    EXPECT_EQ(ended(line, {30, 60, 90}, none), "") << line;
+    EXPECT_EQ(ended(line, {50, 100, 50, 100}, none), "") << line;
+  }
+  EXPECT_EQ(ended("[{}/8] loss 0.5", {0, 3, 1, 5, 2}, none), "") << "ranks are no bar";
+  EXPECT_EQ(ended("[01/{} 12:00:00] loss: 0.5", {10, 11}, none), "") << "dates are no bar";
+  EXPECT_EQ(ended("val: {}/100 [00:01, acc=0.5]", {10, 20}, none), "") << "an evaluation";
+  const std::vector<std::string> asked{"python", "train.py", "--num_train_epochs", "3"};
+  const char* trainer = "{{'loss': 0.5, 'epoch': {}}}";
+  EXPECT_THAT(ended(trainer, {0.5, 1.0, 1.5}, asked), HasSubstr("epoch 1.5 of 3"));
+  EXPECT_EQ(ended(trainer, {0.71, 1.43, 2.14, 2.86}, asked), "");
+  EXPECT_EQ(ended("epoch 3 loss: 0.5, epoch: {} s", {0.5}, asked), "") << "a time";
+  EXPECT_EQ(ended(trainer, {0.1, 0.2}, {"t.py", "--max_steps=20", "--num_train_epochs", "3"}), "");
 }
 
 TEST(LogStyles, TracebacksOfLaunchersAreTracebacks) {
   const std::string traceback = "Traceback (most recent call last):";
-  for (const char* before : {"", "    ", "[rank0]: ", "[default1]:"}) {
+  for (const char* before : {"", "    ", "[rank0]: ", "[default1]:", "3: ", "[1,0]<stderr>:",
+                             "(RayTrainWorker pid=7) ", "  + Exception Group "}) {
     EXPECT_TRUE(evidence_of({before + traceback}).traceback()) << before;
   }
   EXPECT_FALSE(evidence_of({"WARNING retry after " + traceback}).traceback());
