@@ -57,6 +57,12 @@ def load(framework: Any) -> None:
             raise Missing(module, ModuleNotFoundError(f"No module named {module!r}"))
 
 
+def import_all() -> None:
+    """In a process that is not forked: imports all modules of the lane."""
+    for module in named(MODULES) + named(IN_LANE):
+        import_module(module)
+
+
 def load_in_lane() -> None:
     """In a forked lane, once its device is chosen."""
     for module in named(IN_LANE):

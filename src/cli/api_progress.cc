@@ -117,8 +117,11 @@ void ApiProgress::planned(const Totals& totals) {
 }
 
 void ApiProgress::finished(const FinishedCase& finished, const Totals& totals) {
-  if (quiet_) return;
   const Verdict& verdict = finished.verdict;
+  if (verdict.outcome == Outcome::rejected && first_rejected_.empty()) {
+    first_rejected_ = fmt::format("{}: {}", finished.text, verdict.message);
+  }
+  if (quiet_) return;
   const bool worth_showing =
       info(verdict.outcome).failed || (verdict.flags & (kFlaky | kContaminated)) != 0;
   const bool again =
@@ -180,6 +183,9 @@ void ApiProgress::finish(const RunSummary& summary, const RunReport& report,
   print_line(fmt::format(
       "\n{}",
       outcome_table(report, config_.store.empty() ? config_.folder.string() : "", terminal_)));
+  if (!first_rejected_.empty()) {
+    print_line(terminal_.wrap("rejected, for example: " + first_rejected_));
+  }
   std::string where = seats(config_, summary.totals);
   for (const ServerInfo& framework : summary.frameworks) {
     where += fmt::format(", {} {}", framework.framework, framework.version);

@@ -43,6 +43,7 @@ class ApiProgress {
   std::int64_t started_ns_;
   std::int64_t planned_ns_ = 0;  // when the frameworks were imported
   std::string first_failure_;    // text of the case
+  std::string first_rejected_;   // likewise, with the message
   std::int64_t status_ns_ = 0;
   std::uint64_t shown_failures_ = 0;
   std::set<std::string> invalid_;  // messages of invalid cases: each is shown once

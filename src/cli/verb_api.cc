@@ -25,6 +25,7 @@
 #include "cli/shrinking.h"
 #include "engine/engine.h"
 #include "report/findings.h"
+#include "report/inputs.h"
 #include "report/junit.h"
 #include "report/markdown.h"
 #include "report/performance.h"
@@ -85,16 +86,37 @@ Result<std::string> slowest(RunReader& run, std::size_t most) {
   return lines;
 }
 
+// Takes lanes, mode and seed from a run, unless the command line names them.
+Status take_from(const std::string& run, ApiOptions& options) {
+  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(run, StoreMode::read));
+  ASSAY_TRY(auto of, store->properties());
+  const auto take = [](std::string& option, const std::string& usual, const std::string& stored) {
+    if (option == usual && !stored.empty()) option = stored;
+  };
+  const std::string lane = of[std::string(kRerunFlag) + "test-lane"];
+  take(options.test_lane, "", lane.empty() ? of["test.framework"] : lane);
+  take(options.reference_lane, ApiOptions().reference_lane,
+       of[std::string(kRerunFlag) + "reference-lane"]);
+  const auto named = [](const auto& mode) { return mode.second; };
+  if (!of["mode"].empty() && std::ranges::none_of(options.modes, named)) {
+    options.modes[of["mode"]] = true;
+  }
+  std::uint64_t& seed = options.settings.seed;
+  if (seed == wire::CaseSettingsT().seed) seed = run_seed(of).value_or(seed);
+  return {};
+}
+
 // Makes --last-failed the same as --retest for a folder.
 Status choose_last_failed(ApiOptions& options) {
   if (!options.last_failed) return {};
   options.retest = "True";
-  if (!options.log_dir.empty() || !options.store.empty()) return {};
+  if (!options.store.empty()) return {};
+  if (!options.log_dir.empty()) return take_from(options.log_dir, options);
   std::error_code error;
   for (const auto& run : std::filesystem::directory_iterator("assay-runs", error)) {
     options.log_dir = std::max(options.log_dir, run.path().string());
   }
-  if (!options.log_dir.empty()) return {};
+  if (!options.log_dir.empty()) return take_from(options.log_dir, options);
   return usage_error("--last-failed: assay-runs/ has no run; name one with --log_dir");
 }
 

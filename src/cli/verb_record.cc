@@ -72,6 +72,7 @@ Verb add_record_verb(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
       "record", "Keep the results of the reference lane for runs on other machines");
   auto options = std::make_shared<ApiOptions>();
+  add_files(*app, *options);
   add_api_options(*app, *options);
   app->add_flag("--digest", options->digest,
                 "Keep of large results some elements, sums of blocks and a checksum only");

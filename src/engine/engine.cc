@@ -35,11 +35,13 @@ constexpr const char* kMachineProperty = "machine";
 // replace.
 Status refuse_foreign_logs(const std::filesystem::path& folder) {
   if (has_store(folder)) return {};
+  std::vector<std::string_view> names{"checkpoint.txt", "log_inorder.log"};
+  for (const OutcomeInfo& outcome : kOutcomes) names.push_back(outcome.log);
   std::error_code error;
-  for (const OutcomeInfo& outcome : kOutcomes) {
-    if (std::filesystem::exists(folder / outcome.log, error)) {
-      return usage_error(fmt::format("{} holds logs of another tool ({}); choose another --log_dir",
-                                     folder.string(), outcome.log));
+  for (const std::string_view name : names) {
+    if (std::filesystem::exists(folder / name, error)) {
+      return usage_error(fmt::format(
+          "{} holds a file of another tool ({}); choose another --log_dir", folder.string(), name));
     }
   }
   return {};

@@ -109,13 +109,15 @@ TEST(BadFolders, AForeignDatabaseIsLeftAlone) {
 }
 
 TEST(BadFolders, LogsOfAnotherToolAreLeftAlone) {
-  Cli cli;
-  std::filesystem::create_directories(cli.run());
-  ASSERT_TRUE(write_file(cli.run() / "api_config_pass.txt", "paddle.abs(1)\n"));
-  const CliResult result = cli.call_api({"--api_config=" + kEcho});
-  EXPECT_EQ(result.status.code, 2) << result.output;
-  EXPECT_THAT(result.output, HasSubstr("holds logs of another tool (api_config_pass.txt)"));
-  EXPECT_EQ(read_file(cli.run() / "api_config_pass.txt"), "paddle.abs(1)\n");
+  for (const std::string name : {"api_config_pass.txt", "checkpoint.txt"}) {
+    Cli cli;
+    std::filesystem::create_directories(cli.run());
+    ASSERT_TRUE(write_file(cli.run() / name, "paddle.abs(1)\n"));
+    const CliResult result = cli.call_api({"--api_config=" + kEcho});
+    EXPECT_EQ(result.status.code, 2) << result.output;
+    EXPECT_THAT(result.output, HasSubstr("holds a file of another tool (" + name + ")"));
+    EXPECT_EQ(read_file(cli.run() / name), "paddle.abs(1)\n");
+  }
 }
 
 TEST(BadFolders, ANewerStoreIsRefused) {

@@ -190,7 +190,7 @@ TEST(Gate, TheFlagsOfPytest) {
   EXPECT_EQ(times(run.output.substr(run.output.find("the slowest cases:")), " s  paddle.fake"), 2U);
   EXPECT_THAT(read_file(cli.folder() / "junit.xml").value_or(""), HasSubstr("<testsuite "));
   EXPECT_THAT(read_file(cli.folder() / "summary.md").value_or(""), HasSubstr("paddle.fake.wrong"));
-  const CliResult again = cli.call_api({"--last-failed", "--max-failures=2", "-q", "--seed=7"});
+  const CliResult again = cli.call_api({"--last-failed", "--max-failures=2", "-q"});
   EXPECT_EQ(again.status.code, 1) << again.output;
   EXPECT_THAT(again.output, Not(HasSubstr("%]")));
   const auto id = cli.report()["findings"][0]["id"].get<std::string>();

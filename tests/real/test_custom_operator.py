@@ -70,6 +70,10 @@ def test_the_example_of_pytorch_finds_the_wrong_twin(tmp_path):
     wrong = {case for case, outcome in found.items() if outcome == "mismatch"}
     assert len(right) == 4 and not any("wrong" in case for case in right), found
     assert len(wrong) == 2 and all("wrong" in case for case in wrong), found
+    # Its script imports the lane's modules, and so does the program that runs it.
+    command = [ASSAY, "finding", tmp_path / "run", "1", "--budget=0", f"--settings={example / 'assay.toml'}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "assay ran the script here: it exits with 1, so the fault shows" in done.stdout, done.stderr
 
 
 def test_the_doctor_says_what_is_loaded():

@@ -38,8 +38,7 @@ def _look(request: Fields, torch: Any, tell: Callable[[dict[str, Any]], None]) -
     from assay.torch_cases.kernel_checks import memory_of, tensors_of
 
     try:
-        for module in (*extensions.named(extensions.MODULES), *extensions.named(extensions.IN_LANE)):
-            extensions.import_module(module)
+        extensions.import_all()
         function = load(request.kernel)
         reference = load(request.reference) if request.reference else None
         calls = [text for text in request.cases if text.startswith("torch.kernel.")]

@@ -29,8 +29,10 @@ def check_name(api: str) -> None:
     if api.startswith("torch."):
         import torch
 
+        from assay.extensions import import_all
         from assay.torch_cases.names import function_of
 
+        import_all()
         function_of(torch, api)
         return
     known = api in load_all()
