@@ -238,8 +238,8 @@ TEST_F(TheInsights, LaunchBoundStepsAreNamed) {
   EXPECT_THAT(analysis_.launch_bound, ElementsAre(0U, 1U));
   // Idle 15 us before each kernel but the first (4 us of the device): 11 of the host.
   EXPECT_THAT(analysis_table(analysis_), HasSubstr("launch-bound: 2 of 2 steps"));
-  EXPECT_EQ(insights_.what_if.step, 1000 * kMicro);
-  EXPECT_LT(insights_.what_if.prompt_host, 500 * kMicro);
+  EXPECT_EQ(insights_.replay.recorded, 1000 * kMicro);
+  EXPECT_LT(insights_.replay.prompt, 500 * kMicro);
 }
 
 // The GPU runs 300 us behind the host: no step waits for its launches, and the last one ends with

@@ -41,6 +41,20 @@ class RankTrace {
         name, device_, stream, begin, end - begin, device_, stream, correlation_, args);
     return *this;
   }
+  // Kernels of one launched graph, one after the other.
+  RankTrace& graph(std::initializer_list<const char*> names, int launched, int begin, int took) {
+    ++correlation_;
+    text_ += fmt::format(
+        R"(,{{"ph":"X","cat":"cuda_runtime","name":"cudaGraphLaunch","pid":{0},"tid":{0},"ts":{1},"dur":1,"args":{{"correlation":{2}}}}})",
+        pid_, launched, correlation_);
+    for (const char* name : names) {
+      text_ += fmt::format(
+          R"(,{{"ph":"X","cat":"kernel","name":"{}","pid":{},"tid":7,"ts":{},"dur":{},"args":{{"device":{},"stream":7,"correlation":{}}}}})",
+          name, device_, begin, took, device_, correlation_);
+      begin += took;
+    }
+    return *this;
+  }
   RankTrace& collective(const std::string& name, int begin, int end, int elements,
                         const std::string& ranks = "[0, 1]") {
     return kernel(

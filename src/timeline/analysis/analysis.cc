@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -91,6 +92,35 @@ TimeShare step_share(const Device& device, std::size_t stage, const Step& step,
                   window, dependencies, waits);
 }
 
+// Sets when the GPU waited for its host, by the step of the host.
+void add_lateness(const Device& device, std::size_t stage, const std::vector<Step>& steps,
+                  const Dependencies& dependencies, DeviceReport& report) {
+  constexpr auto kHost = static_cast<std::size_t>(IdleCause::host);
+  constexpr std::size_t kMostStalls = 64;
+  std::map<std::int64_t, std::size_t> by_number;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    by_number[steps[i].number] = i;
+    const TimeShare& share = report.steps[i];
+    report.late.push_back({share.idle_by[kHost] - share.loading, share.loading});
+  }
+  if (!device.launched) return;
+  report.late.assign(steps.size(), {});
+  for (const Wait& wait : waits_of(device, stage, dependencies)) {
+    if (wait.lane != kHost && wait.lane != kLoadingLane) continue;
+    const Nanos middle = wait.begin + (wait.end - wait.begin) / 2;
+    const auto mark = std::ranges::upper_bound(device.marks, middle, {}, &Step::begin);
+    if (mark == device.marks.begin()) continue;
+    const auto step = by_number.find(std::prev(mark)->number);
+    if (step == by_number.end()) continue;
+    Lateness& late = report.late[step->second];
+    (wait.lane == kHost ? late.launches : late.loading) += wait.end - wait.begin;
+    report.stalls.push_back({wait.begin, wait.end});
+  }
+  const auto length = [](const Interval& stall) { return stall.end - stall.begin; };
+  std::ranges::sort(report.stalls, std::greater{}, length);
+  if (report.stalls.size() > kMostStalls) report.stalls.resize(kMostStalls);
+}
+
 DeviceReport report_of(const Device& device, std::size_t stage, const std::vector<Step>& steps,
                        const Windows& windows, const Dependencies& dependencies, bool waits) {
   DeviceReport report;
@@ -105,6 +135,7 @@ DeviceReport report_of(const Device& device, std::size_t stage, const std::vecto
                                       waits ? &report.waits : nullptr));
     report.total += report.steps.back();
   }
+  add_lateness(device, stage, steps, dependencies, report);
   if (!device.launched) return report;
   report.outside_counts = device.outside;
   const auto outside = device.by_step.find(kNone);
@@ -223,6 +254,7 @@ TimeShare& TimeShare::operator+=(const TimeShare& other) {
   communication += other.communication;
   hidden_communication += other.hidden_communication;
   memory += other.memory;
+  copying += other.copying;
   idle += other.idle;
   other_steps += other.other_steps;
   loading += other.loading;

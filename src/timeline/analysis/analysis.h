@@ -3,7 +3,9 @@
 // `assay timeline analyze`: splits each GPU's time by step into kinds of work and causes of idle
 // time.
 
+#include <algorithm>
 #include <array>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +36,7 @@ struct TimeShare {
   Nanos communication = 0;         // exposed and hidden
   Nanos hidden_communication = 0;  // the part behind compute
   Nanos memory = 0;                // copies behind neither compute nor communication
+  Nanos copying = 0;               // copies beside no compute: communication may only wait
   Nanos idle = 0;
   Nanos other_steps = 0;  // only work launched by other steps ran
   std::array<Nanos, kIdleCauses> idle_by{};
@@ -56,6 +59,12 @@ struct Wait {
 };
 inline constexpr std::size_t kLoadingLane = kIdleCauses;
 
+// How long a GPU waited for its host in a step of the host.
+struct Lateness {
+  Nanos launches = 0;
+  Nanos loading = 0;  // in the data loader
+};
+
 struct DeviceReport : DeviceIdentity {
   TimeShare whole;  // from its first work to its last, regardless of steps
   WorkCounts counts;
@@ -64,7 +73,9 @@ struct DeviceReport : DeviceIdentity {
   // Work that no step launched. Only where launches assign work to steps.
   TimeShare outside;
   WorkCounts outside_counts;
-  std::vector<Wait> waits;  // within the steps; only if analyse() was asked for them
+  std::vector<Lateness> late;    // as Analysis::steps
+  std::vector<Interval> stalls;  // its longest waits for the host, the longest first
+  std::vector<Wait> waits;       // within the steps; only if analyse() was asked for them
 };
 
 struct Analysis {
@@ -80,6 +91,11 @@ struct Analysis {
   std::string slowest_machine;  // with the longest mean compute time; empty: none stands out
   std::vector<std::size_t> launch_bound;  // indices of steps: the host's launches limit them
   std::vector<std::string> notes;
+
+  Nanos time() const { return std::accumulate(lengths.begin(), lengths.end(), Nanos{0}); }
+  Nanos per_step(Nanos time) const {
+    return time / static_cast<Nanos>(std::max<std::size_t>(1, steps.size()));
+  }
 };
 
 // Analyses the trace by its steps, or as one step without any. With known launches, a step owns the

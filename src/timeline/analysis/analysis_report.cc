@@ -46,9 +46,8 @@ Schedule typical_schedule(const Analysis& analysis) {
 }  // namespace
 
 double mean_step(const Analysis& analysis) {
-  Nanos sum = 0;
-  for (const Nanos length : analysis.lengths) sum += length;
-  return analysis.lengths.empty() ? 0 : millis(sum) / static_cast<double>(analysis.lengths.size());
+  const auto steps = static_cast<double>(std::max<std::size_t>(1, analysis.steps.size()));
+  return millis(analysis.time()) / steps;
 }
 
 std::string schedule_line(const Analysis& analysis) {

@@ -214,46 +214,4 @@ std::vector<CriticalPath> critical_paths(const Trace& trace, const Analysis& ana
   return paths;
 }
 
-WhatIf what_if(const Analysis& analysis) {
-  WhatIf result;
-  Nanos length = 0;
-  for (const Nanos step : analysis.lengths) length += step;
-  Nanos span = length;
-  Nanos exposed = std::numeric_limits<Nanos>::max();
-  Nanos host = std::numeric_limits<Nanos>::max();
-  Nanos most = 0;
-  Nanos sum = 0;
-  for (const DeviceReport& device : analysis.devices) {
-    // The slowest rank ends the step, so the smallest saving counts.
-    exposed = std::min(exposed, device.total.exposed_communication());
-    host = is_cpu(device.label)
-               ? 0
-               : std::min(host, device.total.idle_by[static_cast<std::size_t>(IdleCause::host)]);
-    most = std::max(most, device.total.compute);
-    sum += device.total.compute;
-  }
-  const auto steps = static_cast<Nanos>(analysis.steps.size());
-  const auto devices = static_cast<Nanos>(analysis.devices.size());
-  if (steps == 0 || devices == 0) return result;
-  result.step = span / steps;
-  result.free_communication = (span - exposed) / steps;
-  result.prompt_host = (span - host) / steps;
-  if (devices > 1) result.slowest_rank_average = (span - (most - sum / devices)) / steps;
-  double measured = 0;
-  double ideal = 0;
-  std::size_t known = 0;
-  for (const Schedule& schedule : analysis.schedules) {
-    if (schedule.kind <= ScheduleKind::unknown || schedule.stages < 2) continue;
-    measured += schedule.measured_bubble;
-    ideal += schedule.ideal_bubble;
-    ++known;
-  }
-  if (known > 0 && known == analysis.schedules.size()) {
-    const auto n = static_cast<double>(known);
-    result.ideal_bubble =
-        static_cast<Nanos>(static_cast<double>(result.step) * (1 - measured / n) / (1 - ideal / n));
-  }
-  return result;
-}
-
 }  // namespace assay::timeline

@@ -13,16 +13,30 @@
 #include "base/statistics.h"
 #include "timeline/analysis/kernel_comparison.h"
 #include "timeline/analysis/report_text.h"
+#include "timeline/analysis/slice_steps.h"
 #include "timeline/cpu_work.h"
 
 namespace assay::timeline {
 namespace {
 
 using Series = std::vector<Nanos>;  // by step
-using TimePart = Nanos (*)(const TimeShare&);
+using TimePart = Nanos (*)(const DeviceReport&, std::size_t step);
 
-Nanos host_time(const TimeShare& share) {
-  return share.idle_by[static_cast<std::size_t>(IdleCause::host)] - share.loading;
+Series series_of(const DeviceReport& device, TimePart time) {
+  Series series;
+  for (std::size_t step = 0; step < device.steps.size(); ++step) {
+    series.push_back(time(device, step));
+  }
+  return series;
+}
+
+// By step, what a device spends on computing, and so on.
+Nanos compute(const DeviceReport& device, std::size_t step) { return device.steps[step].compute; }
+Nanos copies(const DeviceReport& device, std::size_t step) { return device.steps[step].copying; }
+Nanos launches(const DeviceReport& device, std::size_t step) { return device.late[step].launches; }
+Nanos loading(const DeviceReport& device, std::size_t step) { return device.late[step].loading; }
+Nanos exposed(const DeviceReport& device, std::size_t step) {
+  return device.steps[step].exposed_communication();
 }
 
 // Steps in which one of the peers takes longer than the others.
@@ -126,10 +140,10 @@ class CulpritFinder {
     if (step_ <= 0) return {};
     using Part = Culprit::Part;
     const std::array<Metric, 4> metrics{
-        {{[](const TimeShare& share) { return share.loading; }, Part::host, "data loader"},
-         {[](const TimeShare& share) { return share.compute; }, Part::compute, ""},
-         {[](const TimeShare& share) { return share.memory; }, Part::copies, ""},
-         {host_time, Part::host,
+        {{loading, Part::host, "data loader"},
+         {compute, Part::compute, ""},
+         {copies, Part::copies, ""},
+         {launches, Part::host,
           is_cpu(label()) ? "more time outside operators" : "host: late launches"}}};
     std::vector<std::size_t> all(analysis_.devices.size());
     std::iota(all.begin(), all.end(), 0U);
@@ -142,6 +156,7 @@ class CulpritFinder {
       }
     }
     find_stages();
+    merge_stages();
     find_links();
     for (Culprit& one : culprits_) explain(one);
     find_steps();
@@ -263,11 +278,7 @@ class CulpritFinder {
   void find_among(const std::vector<std::size_t>& devices, const Metric& metric) {
     std::vector<Series> peers;
     for (const std::size_t device : devices) {
-      Series series;
-      for (const TimeShare& share : analysis_.devices[device].steps) {
-        series.push_back(metric.time(share));
-      }
-      peers.push_back(std::move(series));
+      peers.push_back(series_of(analysis_.devices[device], metric.time));
     }
     std::vector<Culprit> found;
     for (const auto& [peer, excess] : outliers(peers, step_)) {
@@ -352,15 +363,39 @@ class CulpritFinder {
     }
   }
 
+  // The only rank of a stage is the stage; a stage with some slow ranks is told by its ranks.
+  void merge_stages() {
+    std::vector<Culprit> all = std::move(culprits_);
+    culprits_.clear();
+    for (const Culprit& one : all) {
+      const auto told = std::ranges::any_of(all, [&](const Culprit& other) {
+        const bool pair =
+            (one.kind == "stage") != (other.kind == "stage") && one.part == other.part;
+        const auto& [few, many] = one.kind == "stage" ? std::tie(other, one) : std::tie(one, other);
+        return pair &&
+               std::ranges::all_of(few.devices,
+                                   [&](std::size_t device) {
+                                     return std::ranges::find(many.devices, device) !=
+                                            many.devices.end();
+                                   }) &&
+               (few.devices.size() == many.devices.size()) == (one.kind != "stage");
+      });
+      if (!told) culprits_.push_back(one);
+    }
+  }
+
   // Steps longer than the median that no rank explains.
   void find_steps() {
-    Series lengths;
-    for (const Nanos length : analysis_.lengths) lengths.push_back(length);
+    const Series& lengths = analysis_.lengths;
     std::map<std::string, Excess> causes;
     Series excess(lengths.size());
-    for (std::size_t step = 0; step < lengths.size() && lengths.size() > 2; ++step) {
-      excess[step] =
-          lengths[step] - step_ - (step < analysis_.pauses.size() ? analysis_.pauses[step] : 0);
+    // Where hosts run ahead, the last step lasts until all stages have drained.
+    const bool drains =
+        !analysis_.steps.empty() && analysis_.windows.back().end > analysis_.steps.back().end;
+    const std::size_t compared = lengths.size() > 2 ? lengths.size() - (drains ? 1 : 0) : 0;
+    for (std::size_t step = 0; step < compared; ++step) {
+      excess[step] = lengths[step] - step_;
+      if (3 * analysis_.pauses[step] > excess[step]) continue;  // told as a pause
       for (const Culprit& one : culprits_) {
         if (one.in_step(step)) excess[step] -= one.excess;
       }
@@ -380,18 +415,16 @@ class CulpritFinder {
 
   // The part of the time that has grown most in a step.
   std::string grown(std::size_t step) const {
-    constexpr std::array<std::pair<const char*, TimePart>, 5> kParts{
-        {{"compute", [](const TimeShare& share) { return share.compute; }},
-         {"communication", [](const TimeShare& share) { return share.exposed_communication(); }},
-         {"copies", [](const TimeShare& share) { return share.memory; }},
-         {"data loader", [](const TimeShare& share) { return share.loading; }},
-         {"host", host_time}}};
+    constexpr std::array<std::pair<const char*, TimePart>, 5> kParts{{{"compute", compute},
+                                                                      {"communication", exposed},
+                                                                      {"copies", copies},
+                                                                      {"data loader", loading},
+                                                                      {"host", launches}}};
     std::pair<Nanos, const char*> most{0, "time outside all GPU work"};
     for (const auto& [cause, time] : kParts) {
       Nanos more = 0;
       for (const DeviceReport& device : analysis_.devices) {
-        Series own;
-        for (const TimeShare& share : device.steps) own.push_back(time(share));
+        const Series own = series_of(device, time);
         more += own[step] - lower_median(own);
       }
       if (more > most.first) most = {more, cause};
@@ -399,15 +432,9 @@ class CulpritFinder {
     return most.second;
   }
 
-  std::size_t step_at(Nanos time) const {
-    const auto after = std::ranges::upper_bound(analysis_.windows, time, {}, &Interval::begin);
-    return after == analysis_.windows.begin()
-               ? 0
-               : static_cast<std::size_t>(after - analysis_.windows.begin()) - 1;
-  }
-
   // Groups of ranks whose transfers take longer than those of equal groups with equal calls.
   void find_links() {
+    const SliceSteps steps(trace_, analysis_);
     using Kind = std::tuple<std::string, std::int64_t, std::size_t>;
     std::map<Kind, std::map<std::vector<std::int32_t>, Series>> kinds;
     for (const CollectiveCall& call : collectives_.calls) {
@@ -417,10 +444,11 @@ class CulpritFinder {
       for (const CollectivePart& part : call.parts) ranks.push_back(part.rank);
       Series& times = kinds[{call.name, call.bytes, ranks.size()}][ranks];
       times.resize(analysis_.steps.size());
-      times[step_at(call.parts.front().begin)] += call.transfer;
+      const auto last = std::ranges::max_element(call.parts, {}, &CollectivePart::begin);
+      const auto step = steps.of(trace_.slices[last->slice], last->begin);
+      if (step) times[*step] += call.transfer;
     }
     for (const auto& [kind, groups] : kinds) {
-      if (groups.size() < 3) continue;
       std::vector<Series> peers;
       std::vector<std::vector<std::int32_t>> names;
       for (const auto& [ranks, times] : groups) {
@@ -431,6 +459,7 @@ class CulpritFinder {
         Culprit one =
             made("link", "ranks " + listed(names[group]), Culprit::Part::transfer, excess, {});
         one.ranks = names[group];
+        one.itself = groups.size() == 1;
         one.cause = fmt::format("slow link: {} of {} bytes", std::get<0>(kind), std::get<1>(kind));
         culprits_.push_back(std::move(one));
       }
@@ -453,15 +482,13 @@ std::vector<Culprit> culprits_of(const Trace& trace, const Analysis& analysis,
 }
 
 void keep_costly(const Analysis& analysis, std::vector<Culprit>& culprits) {
-  Nanos recorded = 0;
-  for (const Nanos length : analysis.lengths) recorded += length;
-  const auto steps = static_cast<Nanos>(std::max<std::size_t>(1, analysis.steps.size()));
+  const Nanos recorded = analysis.per_step(analysis.time());
   const auto cost = [&](const Culprit& one) {
-    return one.excess * static_cast<Nanos>(one.steps.size()) / steps;
+    return analysis.per_step(one.excess * static_cast<Nanos>(one.steps.size()));
   };
   const Nanos usual = lower_median(analysis.lengths);
   std::erase_if(culprits, [&](const Culprit& one) {
-    if (one.without != kNone) return recorded / steps - one.without < cost(one) / 10;
+    if (one.without != kNone) return recorded - one.without < cost(one) / 10;
     // Without a replay, single steps must be longer themselves.
     return 3 * one.steps.size() < analysis.steps.size() &&
            std::ranges::any_of(one.steps, [&](std::size_t step) {

@@ -9,38 +9,10 @@
 
 #include "base/text.h"
 #include "timeline/analysis/queues.h"
+#include "timeline/analysis/slice_steps.h"
 
 namespace assay::timeline {
 namespace {
-
-// Finds the step of a process at a time.
-class StepsOfSources {
- public:
-  explicit StepsOfSources(const Trace& trace) : steps_(trace.sources.size()) {
-    for (const RankStep& mark : trace.rank_steps) {
-      if (mark.source < steps_.size()) steps_[mark.source].push_back(mark.step);
-    }
-    for (auto& steps : steps_) {
-      std::ranges::sort(steps, {}, &Step::begin);
-    }
-  }
-  const std::vector<Step>& of(std::uint32_t source) const {
-    static const std::vector<Step> kNothing;
-    return source < steps_.size() ? steps_[source] : kNothing;
-  }
-  bool any(std::uint32_t source) const { return source < steps_.size() && !steps_[source].empty(); }
-  std::int64_t at(std::uint32_t source, Nanos time) const {
-    if (!any(source)) return kNone;
-    const auto& steps = steps_[source];
-    const auto behind = std::ranges::upper_bound(steps, time, {}, &Step::begin);
-    if (behind == steps.begin()) return kNone;
-    const Step& step = *std::prev(behind);
-    return time < step.end ? step.number : kNone;
-  }
-
- private:
-  std::vector<std::vector<Step>> steps_;
-};
 
 // Orders devices of several processes by rank and number. Devices of logs keep their order, which
 // is the order of the pipeline's stages.
@@ -103,8 +75,7 @@ std::vector<Device> find_devices(const Trace& trace, std::vector<std::size_t>& d
     if (is_new) {
       Device device;
       static_cast<DeviceIdentity&>(device) = {label_of(track), track.machine, track.device,
-                                              track.rank, track.pid};
-      device.source = track.source;
+                                              track.rank,      track.pid,     track.source};
       devices.push_back(std::move(device));
     }
     devices[entry->second].has_work |= !track.jobs;

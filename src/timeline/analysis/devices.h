@@ -39,10 +39,10 @@ struct DeviceIdentity {
   std::int32_t number = kNone;
   std::int32_t rank = kNone;
   std::int64_t pid = kNone;
+  std::uint32_t source = 0;
 };
 
 struct Device : DeviceIdentity {
-  std::uint32_t source = 0;
   bool has_work = false;    // has tracks of kernels and copies
   bool launched = false;    // its work belongs to the steps that launched it
   std::vector<Step> marks;  // its process's steps on the host, by begin

@@ -172,6 +172,7 @@ TimeShare share_of(const Device& device, std::size_t index, std::int64_t step, c
   busy.insert(busy.end(), mine.communication.begin(), mine.communication.end());
   busy = unite(std::move(busy));
   share.memory = measure(subtract(mine.memory, busy));
+  share.copying = measure(subtract(mine.memory, mine.compute));
   const Intervals any = intersect(device.any, cut);
   const Intervals gaps = subtract(cut, any);
   share.idle = measure(gaps);
@@ -184,6 +185,25 @@ TimeShare share_of(const Device& device, std::size_t index, std::int64_t step, c
   Gaps explained(device, index, step, dependencies, share, waits);
   for (const Interval& gap : gaps) explained.explain(gap, span);
   return share;
+}
+
+std::vector<Wait> waits_of(const Device& device, std::size_t index,
+                           const Dependencies& dependencies) {
+  std::vector<Wait> waits;
+  if (device.any.empty() || device.marks.empty()) return waits;
+  TimeShare share;
+  std::map<Nanos, std::int64_t> last_work;  // step, by the end of its work
+  for (const auto& [step, busy] : device.by_step) last_work[busy.span().end] = step;
+  const Span all{device.any.front().begin, device.any.back().end};
+  const std::array<Interval, 1> cut{
+      Interval{std::min(device.marks.front().begin, all.begin), all.end}};
+  for (const Interval& gap : subtract(cut, device.any)) {
+    const auto step = last_work.find(gap.begin);
+    const bool drains = step != last_work.end();
+    Gaps(device, index, drains ? step->second : kNone, dependencies, share, &waits)
+        .explain(gap, drains ? Span{all.begin, gap.begin} : all);
+  }
+  return waits;
 }
 
 }  // namespace assay::timeline

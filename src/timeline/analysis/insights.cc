@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "timeline/analysis/flops_report.h"
 #include "timeline/analysis/hang.h"
+#include "timeline/analysis/kernel_comparison.h"
 #include "timeline/analysis/memory_report.h"
 #include "timeline/analysis/replay_report.h"
 #include "timeline/analysis/report_text.h"
@@ -213,19 +214,16 @@ std::string path_table(const Insights& insights) {
   return text;
 }
 
-std::string what_if_table(const WhatIf& what) {
-  if (what.step == 0) return {};
-  std::string text =
-      fmt::format("\na mean step takes {:.3f} ms on its slowest GPU", millis(what.step));
-  const auto add = [&](Nanos time, const char* condition) {
-    if (time > 0 && time < what.step)
-      text += fmt::format("; {:.3f} ms {}", millis(time), condition);
-  };
-  add(what.free_communication, "without exposed communication");
-  add(what.prompt_host, "without late launches");
-  add(what.slowest_rank_average, "with the slowest rank at the mean");
-  add(what.ideal_bubble, "with the ideal bubble");
-  return text + '\n';
+// What the hosts did in the longest waits of their GPUs.
+std::string host_table(const Insights& insights) {
+  std::string text;
+  for (std::size_t i = 0; i < insights.hosts.size() && i < kMaxRows; ++i) {
+    const HostShare& one = insights.hosts[i];
+    if (text.empty())
+      text = fmt::format("\n{:<62}{:>8}{:>11}\n", "host, while GPUs waited", "gaps", "total ms");
+    text += fmt::format("{:<62}{:>8}{:>11.3f}\n", short_name(one.what), one.gaps, millis(one.time));
+  }
+  return text;
 }
 
 // The streams with the deepest queues.
@@ -345,12 +343,12 @@ ordered_json json_of(const Insights& insights) {
                                        {"by_kernel", json_of(path.by_kernel)}});
   }
   if (!insights.hang.empty()) object["flight_recorder"] = insights.hang;
-  const WhatIf& what = insights.what_if;
-  object["what_if"] = {{"step_ns", what.step},
-                       {"free_communication_ns", what.free_communication},
-                       {"prompt_host_ns", what.prompt_host},
-                       {"slowest_rank_average_ns", what.slowest_rank_average},
-                       {"ideal_bubble_ns", what.ideal_bubble}};
+  object["host_while_waiting"] = ordered_json::array();
+  for (const HostShare& one : insights.hosts) {
+    object["host_while_waiting"].push_back(
+        {{"what", one.what}, {"gaps", one.gaps}, {"time_ns", one.time}});
+  }
+  if (!insights.serving.empty()) object["inference"] = serving_json(insights.serving);
   if (insights.replay.recorded > 0) object["replay"] = replay_json(insights.replay);
   return object;
 }
@@ -368,7 +366,14 @@ Insights insights_of(const Trace& trace, const Analysis& analysis, double peak) 
   insights.flops = flops_of(trace, analysis, peak);
   insights.memory = memory_peaks(trace);
   insights.paths = critical_paths(trace, analysis, insights.collectives);
-  insights.what_if = what_if(analysis);
+  for (std::size_t i = 0; i + 1 < analysis.pauses.size(); ++i) {
+    if (analysis.pauses[i] == 0) continue;
+    const KernelComparison comparison(trace, analysis);
+    insights.pauses[i] = comparison.host_in_gap(0, i);
+    if (insights.pauses[i].empty()) insights.pauses[i] = comparison.host_in_gap(0, i + 1);
+  }
+  insights.hosts = host_shares(trace, analysis);
+  insights.serving = serving_phases(trace, analysis);
   insights.queues = stream_queues(trace);
   insights.hang = hang_table(trace);
   return insights;
@@ -381,10 +386,11 @@ std::string quality_table(const Quality& quality) {
 }
 
 std::string insights_table(const Insights& insights, std::size_t top) {
-  return what_if_table(insights.what_if) + replay_table(insights.replay) + path_table(insights) +
-         collective_table(insights.collectives) + straggler_table(insights.collectives, top) +
-         kernel_table(insights.kernels) + roofline_table(insights.kernels) +
-         flop_table(insights.flops) + queue_table(insights) + memory_table(insights.memory);
+  return serving_table(insights.serving) + replay_table(insights.replay) + path_table(insights) +
+         host_table(insights) + collective_table(insights.collectives) +
+         straggler_table(insights.collectives, top) + kernel_table(insights.kernels) +
+         roofline_table(insights.kernels) + flop_table(insights.flops) + queue_table(insights) +
+         memory_table(insights.memory);
 }
 
 std::string culprit_line(const Culprit& one) {
@@ -407,8 +413,12 @@ std::string answer_table(const Analysis& analysis, const Insights& insights, std
   }
   for (std::size_t i = 0; i < analysis.pauses.size(); ++i) {
     if (analysis.pauses[i] == 0) continue;
-    text += fmt::format("pause: nothing runs for {:.3f} ms after step {}\n",
-                        millis(analysis.pauses[i]), analysis.steps[i].number);
+    const auto did = insights.pauses.find(i);
+    text += fmt::format("pause: nothing runs for {:.3f} ms after step {}{}\n",
+                        millis(analysis.pauses[i]), analysis.steps[i].number,
+                        did == insights.pauses.end() || did->second.empty()
+                            ? ""
+                            : ": the host was in " + short_name(did->second));
   }
   if (text.empty() && analysis.devices.size() > 1) {
     text = "no rank, host, stage, link or step stands out\n";

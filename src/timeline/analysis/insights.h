@@ -2,6 +2,7 @@
 
 // Everything that an analysis reports beside the shares of time.
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,11 +11,13 @@
 #include "timeline/analysis/critical_path.h"
 #include "timeline/analysis/culprits.h"
 #include "timeline/analysis/flops.h"
+#include "timeline/analysis/host_activity.h"
 #include "timeline/analysis/kernels.h"
 #include "timeline/analysis/memory.h"
 #include "timeline/analysis/quality.h"
 #include "timeline/analysis/queues.h"
 #include "timeline/analysis/replay.h"
+#include "timeline/analysis/serving_report.h"
 
 namespace assay::timeline {
 
@@ -26,9 +29,11 @@ struct Insights {
   FlopReport flops;
   std::vector<MemoryPeak> memory;
   std::vector<CriticalPath> paths;  // by step
-  WhatIf what_if;
   Replay replay;
   std::vector<StreamQueue> queues;
+  std::vector<HostShare> hosts;
+  std::map<std::size_t, std::string> pauses;  // by step: what the host did meanwhile
+  std::vector<ServingPhase> serving;
   std::string hang;  // hang_table()
 };
 

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <map>
-#include <string_view>
 #include <unordered_map>
 
 #include "base/statistics.h"
@@ -13,7 +11,11 @@
 namespace assay::timeline {
 
 KernelComparison::KernelComparison(const Trace& trace, const Analysis& analysis)
-    : trace_(trace), analysis_(analysis), device_of_(device_of_tracks(trace)) {}
+    : trace_(trace),
+      analysis_(analysis),
+      device_of_(device_of_tracks(trace)),
+      steps_(trace, analysis),
+      activity_(trace) {}
 
 Compared KernelComparison::compare(const Culprit& culprit) const {
   struct Sum {
@@ -27,7 +29,7 @@ Compared KernelComparison::compare(const Culprit& culprit) const {
   for (const Slice& slice : trace_.slices) {
     const Track& track = trace_.tracks[slice.track];
     if (!track.gpu || track.jobs || slice.kind != kind) continue;
-    const bool inside = within(culprit, slice.begin);
+    const bool inside = within(culprit, slice);
     std::size_t device = device_of_[slice.track];
     if (culprit.itself ? device != culprit.devices[0] : !inside) continue;
     if (culprit.itself) device = inside ? 1 : 0;
@@ -94,24 +96,12 @@ std::string KernelComparison::host_in_gap(std::size_t device, std::size_t step) 
   for (const Interval& one : subtract(cut, unite(std::move(busy)))) {
     if (one.end - one.begin > gap.end - gap.begin) gap = one;
   }
-  std::string_view found;
-  Nanos shortest = std::numeric_limits<Nanos>::max();
-  const auto consider = [&](const auto& call) {
-    if (trace_.tracks[call.track].source != source || trace_.tracks[call.track].gpu) return;
-    const Nanos common = std::min(call.end, gap.end) - std::max(call.begin, gap.begin);
-    if (2 * common <= gap.end - gap.begin || call.end - call.begin >= shortest) return;
-    shortest = call.end - call.begin;
-    found = trace_.strings.text(call.name);
-  };
-  for (const HostCall& call : trace_.host_calls) consider(call);
-  for (const Slice& slice : trace_.slices) consider(slice);
-  return found.starts_with("ProfilerStep") ? std::string() : std::string(found);
+  return std::string(activity_.in(source, gap));
 }
 
-bool KernelComparison::within(const Culprit& culprit, Nanos time) const {
-  const auto after = std::ranges::upper_bound(analysis_.windows, time, {}, &Interval::begin);
-  return after != analysis_.windows.begin() &&
-         culprit.in_step(static_cast<std::size_t>(after - analysis_.windows.begin()) - 1);
+bool KernelComparison::within(const Culprit& culprit, const Slice& slice) const {
+  const auto step = steps_.of(slice, slice.begin);
+  return step && culprit.in_step(*step);
 }
 
 // Recorded floating-point operations of the whole trace over those of the median rank.

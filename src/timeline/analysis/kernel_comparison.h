@@ -8,6 +8,8 @@
 
 #include "timeline/analysis/analysis.h"
 #include "timeline/analysis/culprits.h"
+#include "timeline/analysis/host_activity.h"
+#include "timeline/analysis/slice_steps.h"
 #include "timeline/model.h"
 
 namespace assay::timeline {
@@ -31,12 +33,14 @@ class KernelComparison {
   std::string host_in_gap(std::size_t device, std::size_t step) const;
 
  private:
-  bool within(const Culprit& culprit, Nanos time) const;
+  bool within(const Culprit& culprit, const Slice& slice) const;
   double operations_of(const Culprit& culprit) const;
 
   const Trace& trace_;
   const Analysis& analysis_;
   std::vector<std::size_t> device_of_;  // by track
+  SliceSteps steps_;
+  HostActivity activity_;
 };
 
 }  // namespace assay::timeline

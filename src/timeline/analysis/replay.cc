@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <set>
+#include <span>
 #include <tuple>
 #include <unordered_map>
 
 #include "base/statistics.h"
 #include "timeline/analysis/devices.h"
 #include "timeline/analysis/replay_peers.h"
+#include "timeline/analysis/slice_steps.h"
 #include "timeline/analysis/stage_links.h"
 
 namespace assay::timeline {
@@ -26,18 +29,15 @@ class Replayer {
       : trace_(trace),
         analysis_(analysis),
         collectives_(collectives),
+        steps_(trace, analysis),
         links_(stage_links(trace, analysis)) {}
 
   Replay run(std::vector<Culprit>& culprits) {
     if (!collect()) return {};
     name_types();
-    tails_.resize(analysis_.steps.size());
-    for (std::size_t begin = 0; begin < operations_.size();) {
-      std::size_t end = begin;
-      while (end < operations_.size() && operations_[end].step == operations_[begin].step) ++end;
-      prepare(begin, end);
-      begin = end;
-    }
+    meet();
+    follow();
+    order();
     settle_peers(trace_, analysis_, collectives_, operations_);
     ends_.resize(operations_.size());
     return report(culprits);
@@ -49,30 +49,31 @@ class Replayer {
   // False without operations, or with too many.
   bool collect();
   void name_types();
-  // Of the operations of one step.
-  void prepare(std::size_t begin, std::size_t end);
-  void meet(std::size_t begin, std::size_t end);
-  void follow(std::size_t begin, std::size_t end);
-  void order(std::size_t begin, std::size_t end);
+  void meet();
+  void follow();
+  void order();
   Replay report(std::vector<Culprit>& culprits);
   std::string doubt(const Replay& replay) const;
   Nanos without(const std::vector<const Culprit*>& culprits);
   std::vector<ReplayShare> device_shares(const Replay& all);
 
-  // The mean step; recorded(operation) tells whether it lasts as recorded, else as its peers.
-  // delay(operation) is what it waits for the host; tail(step) the time behind its last operation.
-  template <typename Recorded, typename Delay, typename Tail>
-  Nanos mean_step(Recorded recorded, Delay delay, Tail tail);
+  // The end of the last operation; delay(operation) is what it waits for the host.
+  template <typename Length, typename Delay>
+  Nanos last_end(Length length, Delay delay);
+  // The mean step: the recorded one less what the replay saves. recorded(operation) tells whether
+  // it lasts as recorded, else as its peers.
+  template <typename Recorded, typename Delay>
+  Nanos mean_step(Recorded recorded, Delay delay) {
+    const auto length = [&](const Operation& one) {
+      return recorded(one) ? one.duration : one.ideal;
+    };
+    return analysis_.per_step(analysis_.time() - recorded_end_ + last_end(length, delay));
+  }
   template <typename Recorded>
   Nanos mean_step(Delays delays, Recorded recorded) {
-    return mean_step(
-        recorded,
-        [&](const Operation& one) {
-          return delays == Delays::recorded || one.handed_over ? one.delay : 0;
-        },
-        [&](std::uint32_t step) {
-          return delays == Delays::recorded ? tails_[step] : std::min<Nanos>(0, tails_[step]);
-        });
+    return mean_step(recorded, [&](const Operation& one) {
+      return delays == Delays::recorded || one.keeps_delay ? one.delay : 0;
+    });
   }
   template <typename Is>
   ReplayShare share(std::string name, const Replay& all, Is is) {
@@ -85,16 +86,15 @@ class Replayer {
   const Trace& trace_;
   const Analysis& analysis_;
   const CollectiveReport& collectives_;
-  std::vector<Operation> operations_;  // by step and begin
+  SliceSteps steps_;
+  std::vector<Operation> operations_;  // by begin
   std::vector<std::uint32_t> before_;
-  std::vector<std::vector<std::uint32_t>> meetings_;  // a collective's parts in one step
-  // What happens, in order: an operation begins (2 i), a meeting ends (2 i + 1). kNoIndex ends a
-  // step.
+  std::vector<std::vector<std::uint32_t>> meetings_;  // a collective's parts
+  // What happens, in order: an operation begins (2 i), a meeting ends (2 i + 1).
   std::vector<std::uint32_t> events_;
   std::unordered_map<std::uint32_t, std::uint32_t> links_;  // by slice (stage_links.h)
-  std::vector<Nanos> tails_;  // by step: from the end of its last operation to the next step
-  Nanos hollow_ = 0;          // steps without operations
-  std::vector<Nanos> ends_;   // by operation, of the current replay
+  Nanos recorded_end_ = 0;                                  // of the last operation, replayed
+  std::vector<Nanos> ends_;                                 // by operation, of the current replay
   std::map<std::string, std::uint32_t> types_;
 };
 
@@ -105,7 +105,6 @@ bool Replayer::collect() {
   }
   const std::vector<std::size_t> device_of = device_of_tracks(trace_);
   std::vector<bool> works(analysis_.devices.size(), false);
-  std::set<std::uint32_t> steps;
   for (std::size_t i = 0; i < trace_.tracks.size(); ++i) {
     const bool work = trace_.tracks[i].gpu && !trace_.tracks[i].jobs;
     if (work && device_of[i] < works.size()) works[device_of[i]] = true;
@@ -124,22 +123,19 @@ bool Replayer::collect() {
         began = std::max(began, part.begin);
       }
     }
-    const auto window = std::ranges::upper_bound(analysis_.windows, began, {}, &Interval::begin);
-    if (window == analysis_.windows.begin() || began >= std::prev(window)->end) continue;
+    const auto step = steps_.of(slice, began);
+    if (!step) continue;
     if (operations_.size() >= kMostOperations) return false;
     Operation operation{.slice = i, .device = static_cast<std::uint32_t>(device)};
-    operation.step = static_cast<std::uint32_t>(std::prev(window) - analysis_.windows.begin());
-    operation.begin = slice.begin;
-    operation.end = slice.end;
+    operation.step = static_cast<std::uint32_t>(*step);
+    operation.begin = slice.begin - analysis_.windows.front().begin;
+    operation.end = slice.end - analysis_.windows.front().begin;
+    operation.duration = operation.end - operation.begin;
     if (call != call_of.end()) operation.call = call->second;
     operations_.push_back(operation);
-    steps.insert(operation.step);
-  }
-  for (std::size_t i = 0; i < analysis_.steps.size(); ++i) {
-    if (!steps.contains(static_cast<std::uint32_t>(i))) hollow_ += analysis_.lengths[i];
   }
   std::ranges::stable_sort(operations_, {}, [](const Operation& operation) {
-    return std::tuple(operation.step, operation.begin, operation.end);
+    return std::tuple(operation.begin, operation.end);
   });
   return !operations_.empty();
 }
@@ -161,56 +157,42 @@ void Replayer::name_types() {
   }
 }
 
-void Replayer::prepare(std::size_t begin, std::size_t end) {
-  const std::uint32_t step = operations_[begin].step;
-  const Nanos first = analysis_.windows[step].begin;
-  Nanos last = 0;
-  for (std::size_t i = begin; i < end; ++i) {
-    operations_[i].begin -= first;
-    operations_[i].end -= first;
-    operations_[i].duration = operations_[i].end - operations_[i].begin;
-    last = std::max(last, operations_[i].end);
-  }
-  tails_[step] = analysis_.lengths[step] - last;
-  meet(begin, end);
-  follow(begin, end);
-  order(begin, end);
-}
-
-void Replayer::meet(std::size_t begin, std::size_t end) {
+void Replayer::meet() {
   std::unordered_map<std::uint32_t, std::uint32_t> meeting_of;  // by call
-  const std::size_t first = meetings_.size();
-  for (std::size_t i = begin; i < end; ++i) {
+  for (std::uint32_t i = 0; i < operations_.size(); ++i) {
     Operation& operation = operations_[i];
     if (operation.call == kNoIndex) continue;
     const auto [entry, is_new] =
         meeting_of.try_emplace(operation.call, static_cast<std::uint32_t>(meetings_.size()));
     if (is_new) meetings_.emplace_back();
     operation.meeting = entry->second;
-    meetings_[entry->second].push_back(static_cast<std::uint32_t>(i));
+    meetings_[entry->second].push_back(i);
   }
-  for (std::size_t i = first; i < meetings_.size(); ++i) {
-    const Nanos last = operations_[meetings_[i].back()].begin;  // operations are by begin
-    for (const std::uint32_t part : meetings_[i]) {
+  for (const auto& parts : meetings_) {
+    const Nanos last = operations_[parts.back()].begin;  // operations are by begin
+    for (const std::uint32_t part : parts) {
       operations_[part].duration = std::max<Nanos>(0, operations_[part].end - last);
     }
   }
 }
 
 // What had ended on its device when an operation began, and not already when its predecessor on
-// the stream began.
-void Replayer::follow(std::size_t begin, std::size_t end) {
+// the stream began. Nothing waits for what the host launched later.
+void Replayer::follow() {
   constexpr Nanos kTolerance = 50'000;  // of times that are not of the GPU itself
   constexpr Nanos kPart = 10;
   constexpr std::size_t kMostLooks = 64;
   std::map<std::uint32_t, std::map<std::uint32_t, std::vector<std::uint32_t>>> streams;
   std::unordered_map<std::uint32_t, std::uint32_t> operation_of;  // by slice
-  if (!links_.empty()) {
-    for (std::size_t i = begin; i < end; ++i) {
-      operation_of[operations_[i].slice] = static_cast<std::uint32_t>(i);
-    }
+  for (std::uint32_t i = 0; !links_.empty() && i < operations_.size(); ++i) {
+    operation_of[operations_[i].slice] = i;
   }
-  for (std::size_t i = begin; i < end; ++i) {
+  const auto launched = [&](const Operation& operation) {
+    const Launch* launch = trace_.launch_of(trace_.slices[operation.slice]);
+    return launch == nullptr ? Nanos{0} : launch->begin;
+  };
+  std::vector<std::int64_t> step_of(analysis_.devices.size(), kNone);  // number, by device
+  for (std::uint32_t i = 0; i < operations_.size(); ++i) {
     Operation& operation = operations_[i];
     auto& of_device = streams[operation.device];
     const std::uint32_t own = trace_.slices[operation.slice].track;
@@ -226,7 +208,10 @@ void Replayer::follow(std::size_t begin, std::size_t end) {
         const Operation& other = operations_[*it];
         const Nanos tolerance = std::min(kTolerance, (other.end - other.begin) / kPart);
         if (other.end > operation.begin + tolerance || other.begin >= operation.begin) continue;
-        if (other.end > since) before_.push_back(*it);
+        if (launched(other) > launched(operation)) continue;
+        // Else its predecessor waited for it, too.
+        const bool later = !mine.empty() && launched(other) > launched(operations_[mine.back()]);
+        if (other.end > since || later) before_.push_back(*it);
         break;
       }
     }
@@ -240,35 +225,65 @@ void Replayer::follow(std::size_t begin, std::size_t end) {
       ready = std::max(ready, operations_[before_[operation.first_before + k]].end);
     }
     operation.delay = operation.begin - ready;
+    const Slice& slice = trace_.slices[operation.slice];
+    operation.host_step = static_cast<std::uint32_t>(
+        steps_.of_host(trace_.tracks[slice.track].source, slice.begin - operation.delay / 2)
+            .value_or(operation.step));
     const auto link = links_.find(operation.slice);
-    operation.handed_over = link != links_.end() && operation_of.contains(link->second) &&
+    operation.keeps_delay = link != links_.end() && operation_of.contains(link->second) &&
                             operations_[operation_of.at(link->second)].end == ready;
-    mine.push_back(static_cast<std::uint32_t>(i));
+    std::int64_t& step = step_of[operation.device];
+    const std::int64_t number = analysis_.steps[operation.step].number;
+    operation.keeps_delay |= step != kNone && number > step + 1;  // nothing is recorded between
+    step = number;
+    mine.push_back(i);
   }
 }
 
-// Kahn's algorithm. Where clocks make a circle, the rest of the step is left out.
-void Replayer::order(std::size_t begin, std::size_t end) {
-  std::vector<std::uint32_t> waits(end - begin);  // how many operations it waits for
-  std::vector<std::vector<std::uint32_t>> after(end - begin);
+// Kahn's algorithm. Where clocks make a circle, the earliest operation goes without what it waits
+// for.
+void Replayer::order() {
+  const auto count = static_cast<std::uint32_t>(operations_.size());
+  std::vector<std::uint32_t> waits(count);  // how many operations it waits for
+  std::vector<std::uint32_t> first_after(count + 1);
+  for (const std::uint32_t before : before_) ++first_after[before + 1];
+  std::partial_sum(first_after.begin(), first_after.end(), first_after.begin());
+  std::vector<std::uint32_t> after(before_.size());
+  std::vector<std::uint32_t> filled = first_after;
   std::vector<std::uint32_t> ready;
-  std::unordered_map<std::uint32_t, std::size_t> present;  // by meeting
-  for (std::size_t i = begin; i < end; ++i) {
+  std::vector<bool> done(count);
+  std::vector<bool> begun(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
     const Operation& operation = operations_[i];
-    waits[i - begin] = operation.count_before;
+    waits[i] = operation.count_before;
     for (std::uint32_t k = 0; k < operation.count_before; ++k) {
-      after[before_[operation.first_before + k] - begin].push_back(static_cast<std::uint32_t>(i));
+      after[filled[before_[operation.first_before + k]]++] = i;
     }
-    if (operation.count_before == 0) ready.push_back(static_cast<std::uint32_t>(i));
+    if (operation.count_before == 0) ready.push_back(i);
   }
+  std::vector<std::size_t> present(meetings_.size());
   const auto release = [&](std::uint32_t i) {
-    for (const std::uint32_t next : after[i - begin]) {
-      if (--waits[next - begin] == 0) ready.push_back(next);
+    done[i] = true;
+    for (std::uint32_t k = first_after[i]; k < first_after[i + 1]; ++k) {
+      if (--waits[after[k]] == 0 && !begun[after[k]]) ready.push_back(after[k]);
     }
   };
-  while (!ready.empty()) {
+  for (std::uint32_t next = 0; next < count;) {
+    if (ready.empty()) {
+      if (!begun[next]) {
+        Operation& operation = operations_[next];
+        const auto mine =
+            std::span(before_).subspan(operation.first_before, operation.count_before);
+        const auto rest = std::ranges::partition(mine, [&](std::uint32_t i) { return done[i]; });
+        operation.count_before -= static_cast<std::uint32_t>(rest.size());
+        ready.push_back(next);
+      }
+      ++next;
+      continue;
+    }
     const std::uint32_t i = ready.back();
     ready.pop_back();
+    begun[i] = true;
     events_.push_back(2 * i);
     const std::uint32_t meeting = operations_[i].meeting;
     if (meeting == kNoIndex) {
@@ -278,25 +293,15 @@ void Replayer::order(std::size_t begin, std::size_t end) {
       for (const std::uint32_t part : meetings_[meeting]) release(part);
     }
   }
-  events_.push_back(kNoIndex);
 }
 
-template <typename Recorded, typename Delay, typename Tail>
-Nanos Replayer::mean_step(Recorded recorded, Delay delay, Tail tail) {
-  const auto length = [&](const Operation& operation) {
-    return recorded(operation) ? operation.duration : operation.ideal;
-  };
-  Nanos sum = hollow_;
+template <typename Length, typename Delay>
+Nanos Replayer::last_end(Length length, Delay delay) {
   Nanos last = 0;
-  std::uint32_t step = 0;
   for (const std::uint32_t event : events_) {
-    if (event == kNoIndex) {
-      sum += last + tail(step);
-      last = 0;
-    } else if (event % 2 == 0) {
+    Nanos begin = 0;
+    if (event % 2 == 0) {
       const Operation& operation = operations_[event / 2];
-      step = operation.step;
-      Nanos begin = 0;
       for (std::uint32_t k = 0; k < operation.count_before; ++k) {
         begin = std::max(begin, ends_[before_[operation.first_before + k]]);
       }
@@ -304,16 +309,15 @@ Nanos Replayer::mean_step(Recorded recorded, Delay delay, Tail tail) {
       // A part of a meeting has its begin here until the meeting ends.
       ends_[event / 2] = operation.meeting == kNoIndex ? begin + length(operation) : begin;
       if (operation.meeting == kNoIndex) last = std::max(last, ends_[event / 2]);
-    } else {
-      Nanos begin = 0;
-      for (const std::uint32_t part : meetings_[event / 2]) begin = std::max(begin, ends_[part]);
-      for (const std::uint32_t part : meetings_[event / 2]) {
-        ends_[part] = begin + length(operations_[part]);
-        last = std::max(last, ends_[part]);
-      }
+      continue;
+    }
+    for (const std::uint32_t part : meetings_[event / 2]) begin = std::max(begin, ends_[part]);
+    for (const std::uint32_t part : meetings_[event / 2]) {
+      ends_[part] = begin + length(operations_[part]);
+      last = std::max(last, ends_[part]);
     }
   }
-  return sum / static_cast<Nanos>(std::max<std::size_t>(1, analysis_.steps.size()));
+  return last;
 }
 
 void sort_shares(std::vector<ReplayShare>& shares) {
@@ -346,7 +350,8 @@ std::vector<ReplayShare> Replayer::device_shares(const Replay& all) {
 Nanos Replayer::without(const std::vector<const Culprit*>& culprits) {
   const auto affects = [&](const Operation& operation, bool host) {
     return std::ranges::any_of(culprits, [&](const Culprit* one) {
-      if ((one->part == Culprit::Part::host) != host || !one->in_step(operation.step)) return false;
+      if ((one->part == Culprit::Part::host) != host) return false;
+      if (!one->in_step(host ? operation.host_step : operation.step)) return false;
       if (one->part == Culprit::Part::transfer) {
         return operation.call != kNoIndex &&
                std::ranges::equal(collectives_.calls[operation.call].parts, one->ranks, {},
@@ -358,30 +363,22 @@ Nanos Replayer::without(const std::vector<const Culprit*>& culprits) {
              (host || operation.call == kNoIndex);
     });
   };
-  const Nanos usual_tail = lower_median(tails_);
   return mean_step(
       [&](const Operation& one) { return !affects(one, false); },
-      [&](const Operation& one) { return affects(one, true) ? one.usual_delay : one.delay; },
-      [&](std::uint32_t step) {
-        const bool late = std::ranges::any_of(culprits, [&](const Culprit* one) {
-          return one->part == Culprit::Part::host && one->in_step(step);
-        });
-        return late ? std::min(tails_[step], usual_tail) : tails_[step];
-      });
+      [&](const Operation& one) { return affects(one, true) ? one.usual_delay : one.delay; });
 }
 
 // Why the replay is not what was recorded, or empty.
 std::string Replayer::doubt(const Replay& replay) const {
   Nanos recorded = 0;
-  for (const Nanos length : analysis_.lengths) recorded += length;
-  recorded /= static_cast<Nanos>(analysis_.lengths.size());
+  for (const Operation& operation : operations_) recorded = std::max(recorded, operation.end);
   constexpr double kMost = 0.03;
-  const auto far = static_cast<double>(std::abs(replay.recorded - recorded));
+  const auto far = static_cast<double>(std::abs(recorded_end_ - recorded));
   if (far > kMost * static_cast<double>(recorded)) {
     return fmt::format(
-        "a replayed step takes {:.3f} ms, a recorded one {:.3f} ms: some "
+        "the replayed steps take {:.3f} ms, the recorded ones {:.3f} ms: some "
         "dependencies are not recorded",
-        millis(replay.recorded), millis(recorded));
+        millis(recorded_end_), millis(recorded));
   }
   // No pipeline is shorter than its work and its ideal bubble.
   double least = 0;
@@ -403,6 +400,11 @@ std::string Replayer::doubt(const Replay& replay) const {
 Replay Replayer::report(std::vector<Culprit>& culprits) {
   const auto always = [](const Operation&) { return true; };
   Replay result;
+  const auto delay = [](const Operation& one) { return one.delay; };
+  recorded_end_ = last_end([](const Operation& one) { return one.duration; }, delay);
+  const Nanos silent =
+      last_end([](const Operation& one) { return one.call == kNoIndex ? one.duration : 0; }, delay);
+  result.silent = analysis_.per_step(analysis_.time() - recorded_end_ + silent);
   result.recorded = mean_step(Delays::recorded, always);
   result.prompt = mean_step(Delays::none, always);
   result.ideal = mean_step(Delays::none, [](const Operation&) { return false; });

@@ -29,6 +29,7 @@ struct ReplayShare {
 struct Replay {
   Nanos recorded = 0;  // the mean step, replayed; 0: not replayed
   std::string reason;  // why the replay confirms nothing; empty: it does
+  Nanos silent = 0;    // when transfers take no time
   Nanos prompt = 0;    // when nothing waits for the host
   Nanos ideal = 0;
   std::vector<ReplayShare> types;  // highest slowdown first, as are the others

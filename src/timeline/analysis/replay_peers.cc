@@ -34,15 +34,18 @@ std::vector<std::uint32_t> number_peers(const Trace& trace, const Analysis& anal
     if (is_new) ++numbers;
     return entry->second;
   };
-  std::vector<std::uint32_t> peers;
-  peers.reserve(operations.size());
-  for (const Operation& operation : operations) {
+  std::vector<std::uint32_t> by_step(operations.size());
+  std::iota(by_step.begin(), by_step.end(), 0U);
+  std::ranges::stable_sort(by_step, {}, [&](std::uint32_t i) { return operations[i].step; });
+  std::vector<std::uint32_t> peers(operations.size());
+  for (const std::uint32_t i : by_step) {
+    const Operation& operation = operations[i];
     if (operation.step != step) positions.clear();
     step = operation.step;
     const Slice& slice = trace.slices[operation.slice];
     if (operation.call != kNoIndex) {
       const CollectiveCall& call = collectives.calls[operation.call];
-      peers.push_back(number(of_calls, std::tuple(call.name, call.bytes, call.group_size)));
+      peers[i] = number(of_calls, std::tuple(call.name, call.bytes, call.group_size));
       continue;
     }
     const auto& mine = jobs[operation.device];
@@ -54,7 +57,7 @@ std::vector<std::uint32_t> number_peers(const Trace& trace, const Analysis& anal
                    operation.device};
     const bool is_job = slice.micro_batch != kNone;
     std::get<3>(place) = is_job ? 0 : positions[place]++;
-    peers.push_back(number(of_work, place));
+    peers[i] = number(of_work, place);
   }
   return peers;
 }
@@ -66,7 +69,8 @@ void settle_peers(const Trace& trace, const Analysis& analysis, const Collective
   const auto peers = number_peers(trace, analysis, collectives, operations);
   std::vector<std::uint32_t> order(operations.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::ranges::stable_sort(order, {}, [&](std::uint32_t i) { return peers[i]; });
+  std::ranges::stable_sort(
+      order, {}, [&](std::uint32_t i) { return std::pair(peers[i], operations[i].step); });
   const auto medians = [&](auto from, auto to) {
     std::vector<Nanos> durations;
     std::vector<Nanos> delays;

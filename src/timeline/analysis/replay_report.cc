@@ -32,12 +32,16 @@ ordered_json shares_json(const std::vector<ReplayShare>& shares) {
 
 std::string replay_table(const Replay& replay) {
   if (!replay.reason.empty()) return "no replay: " + replay.reason + '\n';
-  if (replay.recorded == 0 || replay.devices.size() < 2) return {};
-  return fmt::format(
-             "replayed: {:.3f} ms a step; {:.3f} ms if nothing waited for the host; {:.3f} ms if, "
-             "besides, peers took equally long ({:+.1f}%)\n",
-             millis(replay.recorded), millis(replay.prompt), millis(replay.ideal),
-             100 * (replay.slowdown() - 1)) +
+  if (replay.recorded == 0) return {};
+  std::string text = fmt::format("\nreplayed: {:.3f} ms a step", millis(replay.recorded));
+  if (replay.silent < replay.recorded) {
+    text += fmt::format("; {:.3f} ms if transfers took no time", millis(replay.silent));
+  }
+  text += fmt::format("; {:.3f} ms if nothing waited for the host", millis(replay.prompt));
+  if (replay.devices.size() < 2) return text + '\n';
+  return text +
+         fmt::format("; {:.3f} ms if, besides, peers took equally long ({:+.1f}%)\n",
+                     millis(replay.ideal), 100 * (replay.slowdown() - 1)) +
          share_line("by operation", replay.types) + share_line("by stage", replay.stages) +
          share_line("by device", replay.devices);
 }
@@ -45,6 +49,7 @@ std::string replay_table(const Replay& replay) {
 ordered_json replay_json(const Replay& replay) {
   if (!replay.reason.empty()) return {{"reason", replay.reason}};
   return {{"recorded_ns", replay.recorded},
+          {"without_transfers_ns", replay.silent},
           {"prompt_ns", replay.prompt},
           {"ideal_ns", replay.ideal},
           {"slowdown", replay.slowdown()},

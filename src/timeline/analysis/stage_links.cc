@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "timeline/analysis/devices.h"
+#include "timeline/analysis/slice_steps.h"
 
 namespace assay::timeline {
 namespace {
@@ -56,6 +57,7 @@ std::unordered_map<std::uint32_t, std::uint32_t> stage_links(const Trace& trace,
       places[analysis.pipelines[i][stage]] = {i, stage};
     }
   }
+  const SliceSteps steps(trace, analysis);
   std::map<JobKey, std::pair<std::uint32_t, std::uint32_t>> jobs;  // first and last work
   for (const Slice& slice : trace.slices) {
     PipelineJob job;
@@ -65,19 +67,16 @@ std::unordered_map<std::uint32_t, std::uint32_t> stage_links(const Trace& trace,
     }
     const std::size_t device = device_of[slice.track];
     const auto place = places.find(device);
-    const auto window =
-        std::ranges::upper_bound(analysis.windows, slice.begin, {}, &Interval::begin);
-    if (place == places.end() || window == analysis.windows.begin()) continue;
+    if (place == places.end()) continue;
     const auto begin_of = [&](std::uint32_t at) { return trace.slices[at].begin; };
     const auto first = std::ranges::lower_bound(works[device], slice.begin, {}, begin_of);
     const auto behind = std::ranges::lower_bound(works[device], slice.end, {}, begin_of);
     if (first == behind) continue;
-    const JobKey key{static_cast<std::size_t>(window - analysis.windows.begin()),
-                     place->second.first,
-                     static_cast<std::ptrdiff_t>(place->second.second),
-                     job.pass,
-                     slice.micro_batch,
-                     job.chunk};
+    const auto step = steps.of(trace.slices[*first], slice.begin);
+    if (!step) continue;
+    const JobKey key{
+        *step,    place->second.first, static_cast<std::ptrdiff_t>(place->second.second),
+        job.pass, slice.micro_batch,   job.chunk};
     jobs.try_emplace(key, *first, 0).first->second.second = *std::prev(behind);
   }
   constexpr Nanos kTolerance = 50'000;  // of the times of different clocks

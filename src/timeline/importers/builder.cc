@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "timeline/serving.h"
+
 namespace assay::timeline {
 
 std::uint32_t TraceBuilder::add_track(Track track) {
@@ -114,6 +116,9 @@ Trace TraceBuilder::finish() {
   identify_tracks();
   join_launches();
   join_collectives();
+  if (trace_.rank_steps.empty()) {
+    for (const ServingStep& step : serving_steps(trace_)) trace_.rank_steps.push_back(step.mark);
+  }
   fold_steps();
   trace_.files.push_back(std::move(report_));
   trace_.sort();

@@ -1,0 +1,95 @@
+#include "timeline/analysis/serving_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "timeline/analysis/slice_steps.h"
+#include "timeline/serving.h"
+
+namespace assay::timeline {
+
+std::vector<ServingPhase> serving_phases(const Trace& trace, const Analysis& analysis) {
+  std::map<std::int64_t, ServingBatch> batches;  // all ranks of a server compute the same batch
+  for (const ServingStep& step : serving_steps(trace)) {
+    batches.try_emplace(step.mark.step.number, step.batch);
+  }
+  std::map<std::string_view, ServingPhase> phases;
+  std::vector<ServingPhase*> phase_of(analysis.steps.size());
+  const auto devices = static_cast<Nanos>(std::max<std::size_t>(1, analysis.devices.size()));
+  for (std::size_t i = 0; i < analysis.steps.size() && !batches.empty(); ++i) {
+    const auto batch = batches.find(analysis.steps[i].number);
+    if (batch == batches.end()) continue;
+    ServingPhase& phase = phases[batch->second.phase()];
+    phase_of[i] = &phase;
+    ++phase.steps;
+    phase.requests += batch->second.prefills + batch->second.decodes;
+    phase.prefill_tokens += batch->second.prefill_tokens;
+    phase.decode_tokens += batch->second.decode_tokens;
+    phase.time += analysis.lengths[i];
+    for (const DeviceReport& device : analysis.devices) {
+      phase.busy += (device.steps[i].span - device.steps[i].idle) / devices;
+      phase.waiting += (device.late[i].launches + device.late[i].loading) / devices;
+    }
+  }
+  const SliceSteps steps(trace, analysis);
+  for (const Slice& slice : trace.slices) {
+    if (batches.empty() || !trace.tracks[slice.track].gpu || !is_gpu_work(slice.kind)) continue;
+    const auto step = steps.of(slice, slice.begin);
+    if (!step || phase_of[*step] == nullptr || trace.tracks[slice.track].jobs) continue;
+    ++phase_of[*step]->kernels;
+    const Launch* launch = trace.launch_of(slice);
+    if (launch == nullptr) continue;
+    const std::string_view call = trace.strings.text(launch->name);
+    if (call.find("GraphLaunch") != std::string_view::npos) ++phase_of[*step]->of_graphs;
+  }
+  std::vector<ServingPhase> result;
+  for (auto& [name, phase] : phases) {
+    phase.name = name;
+    result.push_back(std::move(phase));
+  }
+  return result;
+}
+
+std::string serving_table(const std::vector<ServingPhase>& phases) {
+  if (phases.empty()) return {};
+  std::string text =
+      fmt::format("\n{:<20}{:>6}{:>10}{:>9}{:>9}{:>11}{:>10}{:>9}{:>11}{:>9}{:>11}\n", "inference",
+                  "steps", "requests", "prompt", "decoded", "ms a step", "tokens/s", "GPU %",
+                  "waiting ms", "kernels", "by graphs");
+  for (const ServingPhase& phase : phases) {
+    const auto steps = static_cast<double>(phase.steps);
+    const auto time = static_cast<double>(std::max<Nanos>(1, phase.time));
+    const auto mean = [&](auto sum) { return static_cast<double>(sum) / steps; };
+    text += fmt::format(
+        "{:<20}{:>6}{:>10.1f}{:>9.1f}{:>9.1f}{:>11.3f}{:>10.0f}{:>9.2f}{:>11.3f}{:>9.1f}{:>11.1f}"
+        "\n",
+        phase.name, phase.steps, mean(phase.requests), mean(phase.prefill_tokens),
+        mean(phase.decode_tokens), mean(phase.time) / 1e6,
+        static_cast<double>(phase.prefill_tokens + phase.decode_tokens) / time * 1e9,
+        100 * static_cast<double>(phase.busy) / time, mean(phase.waiting) / 1e6,
+        mean(phase.kernels), mean(phase.of_graphs));
+  }
+  return text;
+}
+
+nlohmann::ordered_json serving_json(const std::vector<ServingPhase>& phases) {
+  nlohmann::ordered_json array = nlohmann::ordered_json::array();
+  for (const ServingPhase& phase : phases) {
+    array.push_back({{"phase", phase.name},
+                     {"steps", phase.steps},
+                     {"requests", phase.requests},
+                     {"prefill_tokens", phase.prefill_tokens},
+                     {"decode_tokens", phase.decode_tokens},
+                     {"time_ns", phase.time},
+                     {"busy_ns", phase.busy},
+                     {"waiting_for_host_ns", phase.waiting},
+                     {"kernels", phase.kernels},
+                     {"kernels_of_graphs", phase.of_graphs}});
+  }
+  return array;
+}
+
+}  // namespace assay::timeline

@@ -1,0 +1,46 @@
+#pragma once
+
+// To which step a slice of a GPU belongs.
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "timeline/analysis/analysis.h"
+#include "timeline/model.h"
+
+namespace assay::timeline {
+
+// The steps that a process marked.
+class StepsOfSources {
+ public:
+  explicit StepsOfSources(const Trace& trace);
+  const std::vector<Step>& of(std::uint32_t source) const;
+  bool any(std::uint32_t source) const { return !of(source).empty(); }
+  // The number of the step at a time, or kNone.
+  std::int64_t at(std::uint32_t source, Nanos time) const;
+  // The number of the last step that began by then, or kNone.
+  std::int64_t begun(std::uint32_t source, Nanos time) const;
+
+ private:
+  std::vector<std::vector<Step>> steps_;  // by begin
+};
+
+// The step that launched the work; without a launch in a step, the one in whose window `time` is.
+class SliceSteps {
+ public:
+  SliceSteps(const Trace& trace, const Analysis& analysis);
+  // An index into Analysis::steps.
+  std::optional<std::size_t> of(const Slice& slice, Nanos time) const;
+  // The step in which the host was.
+  std::optional<std::size_t> of_host(std::uint32_t source, Nanos time) const;
+
+ private:
+  const Trace& trace_;
+  const Analysis& analysis_;
+  StepsOfSources marks_;
+  std::unordered_map<std::int64_t, std::size_t> by_number_;
+};
+
+}  // namespace assay::timeline

@@ -1,0 +1,26 @@
+"""Simulated clusters of known faults: the right culprit comes first, with its true gain."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ASSAY = ROOT / "build" / "release" / "bin" / "assay"
+SIMULATION = ROOT / "bench" / "timeline" / "simulated_clusters.py"
+
+
+def simulate(*options: str) -> None:
+    command = [sys.executable, str(SIMULATION), str(ASSAY), "--verbose", *options]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_small_clusters():
+    simulate("--clusters", "16", "--most-ranks", "32")
+
+
+@pytest.mark.slow
+def test_two_hundred_clusters_of_4_to_512_ranks():
+    simulate("--clusters", "200")
