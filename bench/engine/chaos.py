@@ -2,12 +2,12 @@
 
     python bench/engine/chaos.py build/release/bin/assay --runs=500 --seed=1 --jobs=4
 
-A run is `assay api`, a campaign of it, one with a page (`assay serve`), or a list of stages. Each gets one
-to five faults: SIGKILL, SIGTERM, SIGINT, SIGHUP, or SIGSTOP with SIGCONT 0.2 to 4 s later, to a random
-process of a random kind (KINDS), from the first moment of planning to the end. A run that was ended, or
-that could not start, is resumed with the same command. Afterwards each case must have its one right verdict
-and each stage its file, a page that nobody ended must answer, and no process or file may be left. Prints
-one line for each broken rule, and the sums.
+A run is `assay api`, a campaign of it, one with a page (`assay serve`), a list of stages, or a suite's
+script. Each gets one to five faults: SIGKILL, SIGTERM, SIGINT, SIGHUP, or SIGSTOP with SIGCONT 0.2 to 4 s
+later, to a random process of a random kind (KINDS), from the first moment of planning to the end. A run
+that was ended, or that could not start, is resumed with the same command. Afterwards each case must have
+its one right verdict and each stage its file, a page that nobody ended must answer, and no process or file
+may be left. Prints one line for each broken rule, and the sums.
 """
 
 import argparse
@@ -32,8 +32,8 @@ HANG_S = 30.0  # of one program, without the time in which a process is stopped
 MOST_STARTS = 12
 KEEP_S = 2
 ENDINGS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-KINDS = ("supervisor", "slot", "server", "lane", "kept", "campaign", "page", "chain", "stage")
-WAYS = ("api", "api", "campaign", "page", "chain")
+KINDS = ("supervisor", "slot", "server", "lane", "kept", "campaign", "page", "chain", "stage", "shim")
+WAYS = ("api", "api", "campaign", "page", "chain", "script")
 CAMPAIGN = """version = 1
 name = "night"
 [input]
@@ -49,6 +49,42 @@ command = "python3 -c 'import time; time.sleep(0.6); open(\\"{0}.out\\", \\"w\\"
 makes = "{0}.out"
 """
 STAGES = ("prepare", "train", "eval")
+# A suite's script, whose interpreter is the shim, and the program of its stages.
+SCRIPT = """file=$1
+value() { grep "^$1:" $file | head -1 | cut -d: -f2-; }
+python=$(value python)
+out=./output
+mkdir -p $out
+eval "$python $(value norm_train) --out=$out/w --epochs=2" > $out/train.log 2>&1
+eval "$python $(value eval) --weights=$out/w/last.w" > $out/eval.log 2>&1
+eval "$python $(value norm_export) --out=$out/model --weights=$out/w/last.w" > $out/export.log 2>&1
+eval "$python $(value inference) --model_dir=$out/model" > $out/infer.log 2>&1
+"""
+PARAMS = """model_name:tiny
+python:python3
+norm_train:train.py
+eval:eval.py
+norm_export:export.py
+inference:infer.py
+"""
+PROGRAM = """import os, sys, time
+words = dict(word[2:].split("=", 1) for word in sys.argv[1:])
+time.sleep(0.4)
+made = {"train.py": ["last.w"], "export.py": ["inference.pdmodel", "inference.pdiparams"]}
+for name in made.get(os.path.basename(sys.argv[0]), []):
+    os.makedirs(words["out"], exist_ok=True)
+    with open(os.path.join(words["out"], name), "w") as file:
+        file.write(name)
+print("epoch 2/2 loss: 0.5")
+"""
+MADE = {
+    "chain": {f"{name}.out": name for name in STAGES},
+    "script": {
+        "output/w/last.w": "last.w",
+        "output/model/inference.pdmodel": "inference.pdmodel",
+        "output/model/inference.pdiparams": "inference.pdiparams",
+    },
+}
 
 
 def cases():
@@ -78,8 +114,9 @@ class Run:
     def __init__(self, assay, seed):
         self.random = random.Random(seed)
         self.assay = assay
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-chaos-"))
-        self.temp = self.folder / "tmp"
+        outer = pathlib.Path(tempfile.mkdtemp(prefix="assay-chaos-"))
+        self.folder, self.temp = outer / "work", outer / "tmp"
+        self.folder.mkdir()
         self.temp.mkdir()
         self.mark = f"ASSAY_TEST={self.folder}".encode()
         self.way = self.random.choice(WAYS)
@@ -99,6 +136,11 @@ class Run:
         (self.folder / "night.toml").write_text(CAMPAIGN)
         stages = "".join(STAGE.format(name) for name in STAGES)
         (self.folder / "chain.toml").write_text('version = 1\nmodel = "line"\n' + stages)
+        (self.folder / "test_tipc").mkdir()
+        (self.folder / "test_tipc/test_train_inference_python.sh").write_text(SCRIPT)
+        (self.folder / "f.txt").write_text(PARAMS)
+        for name in ("train", "eval", "export", "infer"):
+            (self.folder / f"{name}.py").write_text(PROGRAM)
         lines = list(self.expected)
         # Lines that are there twice make planning longer; they are no cases of their own.
         repeats = self.random.choice((1, 1, 1, 1000))
@@ -120,14 +162,22 @@ class Run:
             verb = words[1] if len(words) > 1 and words[0].endswith(b"/assay") else b""
             if verb in (b"run", b"serve", b"chain"):
                 kinds[{b"run": "campaign", b"serve": "page", b"chain": "chain"}[verb]].append(pid)
-            elif self.way == "chain":
-                kinds["stage"].append(pid)
+            elif self.way in MADE:
+                kinds["shim" if self.is_shim(pid) else "stage"].append(pid)
             elif b"assay.server" in command:
                 kind = (("kept", "server") if b"--kept-record" in command else ("server",))[depth:][:1]
                 kinds[kind[0] if kind else "lane"].append(pid)
             else:
                 kinds["slot" if b"\0slot\0" in command else "supervisor"].append(pid)
         return kinds
+
+    @staticmethod
+    def is_shim(pid):
+        """Whether the process is the interpreter that the script sees."""
+        try:
+            return os.readlink(f"/proc/{pid}/exe").endswith("/assay-shim")
+        except OSError:
+            return False
 
     def fault(self):
         """Ends or stops a process; the time in which it was stopped."""
@@ -149,14 +199,24 @@ class Run:
         except ProcessLookupError:
             return 0.0
 
+    def show(self):
+        """Prints the processes with their states, and the end of the output."""
+        for kind, pids in self.processes().items():
+            for pid in pids:
+                state = read(pathlib.Path(f"/proc/{pid}/status")).split(b"State:")[-1].split(b"\n")[0].strip()
+                command = read(pathlib.Path(f"/proc/{pid}/cmdline")).replace(b"\0", b" ")[:120]
+                print(f"  {kind} {pid} {state.decode()}: {command.decode(errors='replace')}")
+        print((self.folder / "output.txt").read_text()[-2000:])
+
     def start(self):
         """Starts the program, or resumes the run."""
         command = [self.assay, "api", "--test_cpu=True", "--api_config_file=cases.txt", "--log_dir=run"]
         command += [f"--num_workers_per_gpu={self.random.choice((1, 2))}", "--quiet=True"]
         if self.way == "campaign":
             command = [self.assay, "run", "night.toml", "--foreground"]
-        if self.way == "chain":
-            command = [self.assay, "chain", "run", "chain.toml", "--lenient", "--resume"]
+        if self.way in MADE:
+            words = ["chain.toml"] if self.way == "chain" else ["f.txt", "lite_train_lite_infer"]
+            command = [self.assay, "chain", "run", *words, "--lenient", "--resume"]
         return self.spawn(command)
 
     def spawn(self, command):
@@ -192,16 +252,16 @@ class Run:
                 time.sleep(0.02)
                 if time.monotonic() - began - stopped > HANG_S:
                     self.broken.append(f"hangs for {HANG_S} s")
-                    print(self.folder, self.processes(), (self.folder / "output.txt").read_text()[-2000:])
+                    self.show()
                     program.kill()
                     program.wait()
                     return self
             self.longest = max(self.longest, time.monotonic() - began - stopped)
-            if program.returncode == 0 or (program.returncode == 1 and self.way != "chain"):
+            if program.returncode == 0 or (program.returncode == 1 and self.way not in MADE):
                 break
         else:
             self.broken.append(f"did not end in {MOST_STARTS} starts")
-        if self.way == "chain":
+        if self.way in MADE:
             self.check_stages()
         else:
             self.check(page)
@@ -209,10 +269,10 @@ class Run:
 
     def check_stages(self):
         """Every stage has made its file, and nothing is left."""
-        for name in STAGES:
-            file = self.folder / f"{name}.out"
-            if not file.exists() or file.read_text() != name:
-                self.broken.append(f"stage {name} has not made its file")
+        for name, text in MADE[self.way].items():
+            file = self.folder / name
+            if not file.exists() or file.read_text() != text:
+                self.broken.append(f"no stage has made {name}")
         self.check_leftovers()
 
     def check_page(self, page):
@@ -296,7 +356,7 @@ def main():
                 broken += 1
                 print(f"  see {run.folder}", flush=True)
             else:
-                shutil.rmtree(run.folder)
+                shutil.rmtree(run.folder.parent)
     print(f"{runs} runs from seed {options.seed}, {broken} broken, longest {longest:.1f} s")
     print(f"faults: {dict(faults)}")
     return 1 if broken else 0

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <numeric>
+#include <thread>
 #include <utility>
 
 #include "base/atomic_file.h"
@@ -173,7 +175,11 @@ Result<Golden> add_to(const fs::path& folder, Golden run) {
   ASSAY_CHECK(make_folder(folder));
   std::error_code error;
   ASSAY_TRY(const Fd lock, open_output((folder / ".assay-lock").string(), O_RDWR));
-  if (::flock(lock.get(), LOCK_EX) != 0) return errno_error("cannot lock " + folder.string());
+  // Who may read the file may lock it, too, and keep it.
+  for (int tries = 0; ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
+    if (tries == 100) return fail("another process holds the lock of " + folder.string());
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
   const fs::path path = folder / file_name_of(run);
   Golden golden{run.model, run.mode, run.device, {}};
   if (fs::exists(path, error)) {

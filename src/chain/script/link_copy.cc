@@ -78,7 +78,11 @@ class LinkCopy {
       const bool stays = target.is_relative() && *target.begin() != "..";
       fs::create_symlink(stays ? target : fs::weakly_canonical(entry.path(), error), to, error);
     } else if (entry.is_directory(error)) {
-      if (to.filename() != ".git") folders_.push_back({entry.path(), to});
+      // TMPDIR may lie in the project, and the copy in it.
+      const std::string name = to.filename();
+      if (name != ".git" && !name.starts_with("assay-shim-")) {
+        folders_.push_back({entry.path(), to});
+      }
     } else if (is_written(entry)) {
       fs::copy_file(entry.path(), to, error);
       fs::permissions(to, fs::perms::owner_write, fs::perm_options::add, error);

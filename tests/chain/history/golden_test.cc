@@ -2,11 +2,17 @@
 
 #include "chain/history/golden.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 
 #include <random>
 #include <string>
+
+#include "base/fd.h"
+#include "chain/history/record.h"
+#include "material.h"
 
 namespace assay::chain::history {
 namespace {
@@ -40,6 +46,21 @@ TEST(GoldenFile, IsReadAsItWasWritten) {
   EXPECT_FALSE(read->runs[1].accept);
   EXPECT_TRUE(read->runs[2].accept);
   EXPECT_EQ(write_golden(*read), write_golden(golden));
+}
+
+TEST(GoldenFolder, ThatAnotherProcessLocksForGoodIsAnError) {
+  const Scratch scratch;
+  const auto added = [&](int number) {
+    Golden golden{"bert", "train", "CPU", {}};
+    golden.runs.push_back(night(number, "train: loss", {Kind::loss, {0.1}}));
+    return add_to(scratch.path(), std::move(golden));
+  };
+  ASSERT_TRUE(added(10));
+  const Fd other(::open((scratch.path() / ".assay-lock").c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_EQ(::flock(other.get(), LOCK_SH), 0);
+  const auto refused = added(11);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("another process holds the lock"));
 }
 
 // A file as somebody may have written it by hand.

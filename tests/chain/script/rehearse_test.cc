@@ -338,6 +338,15 @@ TEST_F(RehearsalTest, AKernelThatCannotShutInIsNamed) {
   EXPECT_TRUE(rehearse_script("true\n", options));
 }
 
+TEST_F(RehearsalTest, OfAProjectThatHasTheFolderForTemporaryFiles) {
+  put(project() / "tmp" / "file", "");
+  ::setenv("TMPDIR", (project() / "tmp").c_str(), 1);
+  const Rehearsal done = good("find tmp; python3 train.py $(find . -name run.sh)");
+  ::unsetenv("TMPDIR");
+  ASSERT_EQ(done.commands.size(), 1U);
+  EXPECT_THAT(done.commands[0].argv, ElementsAre("python3", "train.py", "./run.sh"));
+}
+
 // A process that is killed cannot remove its folder; the next one does. Folders of living processes
 // and of strangers stay.
 TEST(ShimFolder, OfAKilledProcessIsRemovedByTheNext) {
