@@ -341,10 +341,10 @@ TEST_F(RehearsalTest, AKernelThatCannotShutInIsNamed) {
 TEST_F(RehearsalTest, OfAProjectThatHasTheFolderForTemporaryFiles) {
   put(project() / "tmp" / "file", "");
   ::setenv("TMPDIR", (project() / "tmp").c_str(), 1);
-  const Rehearsal done = good("find tmp; python3 train.py $(find . -name run.sh)");
+  const Rehearsal done = good("python train.py $(ls tmp)\n");
   ::unsetenv("TMPDIR");
-  ASSERT_EQ(done.commands.size(), 1U);
-  EXPECT_THAT(done.commands[0].argv, ElementsAre("python3", "train.py", "./run.sh"));
+  EXPECT_THAT(argvs(done.commands), ElementsAre(ElementsAre("python", "train.py", "file")))
+      << done.printed;
 }
 
 // A process that is killed cannot remove its folder; the next one does. Folders of living processes
