@@ -55,9 +55,10 @@ def bar_of(
     terms = terms_of(entry, inputs, count)
     if entry is None:
         return terms, 1.0, 0.0
-    if entry.own and inputs.whole:  # two devices compute in float32
-        return float(BLOCK), WHOLE, WHOLE
     traits = traits_of(entry)
+    if entry.own and inputs.whole:  # two devices compute in float32
+        scale = said_of(traits.coordinates, inputs, 0.0) if callable(traits.coordinates) else 0.0
+        return float(BLOCK), max(WHOLE, scale), WHOLE
     terms = said_of(traits.terms_back if upstream else traits.terms, inputs, terms)
     if traits.direct and not upstream and not inputs.complex and terms <= 1:
         return DIRECT, 0.0, 0.0

@@ -266,7 +266,14 @@ def skip_of(entry: Any, named: Mapping[str, Any], regime: str, tensors: Tensors 
         return Skip("")
     if not specs or tensors.elements > MOST_ELEMENTS and regime != SAME:
         return Skip("")
-    if regime in FORWARD_ONLY and any(spec.dtype in COMPLEX for spec in specs):
+    if (
+        regime in FORWARD_ONLY
+        and not traits_of(entry).moves
+        and any(
+            each[1].dtype in COMPLEX and special_of(entry, each[0], named, each[1], regime) is None
+            for each in tensors.usual
+        )
+    ):
         return Skip("the result for complex numbers with a NaN or infinite part is not specified")
     if regime == "layout":
         return None if any(spec.size > 1 for spec in specs) else Skip("")
@@ -396,12 +403,14 @@ def wide(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
 
 def nan(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
     """The fill under `nan`."""
-    return fill if spec.dtype in COMPLEX else Fill(WITH_NAN, fill.low, fill.high, row_of(spec))
+    if spec.dtype in COMPLEX and not traits.moves:
+        return fill
+    return Fill(WITH_NAN, fill.low, fill.high, row_of(spec))
 
 
 def infinity(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
     """The fill under `infinity`."""
-    if spec.dtype in COMPLEX or fill.low >= 0:
+    if spec.dtype in COMPLEX and not traits.moves or fill.low >= 0:
         return fill
     return Fill(WITH_INFINITY, fill.low, fill.high, row_of(spec))
 

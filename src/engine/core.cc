@@ -264,6 +264,11 @@ void Core::take(std::size_t slot, Judged judged) {
 
   const auto isolation = retries_.retry(judged, had_all_memory);
   if (!isolation) return record(std::move(judged));
+  if (attempt.number == 1 && info(judged.verdict.outcome).failed && !oom &&
+      !judged.killed_from_outside) {
+    act(NoteFailure{job.test_case.id,
+                    fmt::format("{} ({})", name(judged.verdict.outcome), judged.verdict.message)});
+  }
   ++attempt.number;
   attempt.isolation = *isolation;
   attempt.first_ran = wire::Ran(static_cast<std::uint32_t>(slot), judged.ran_from, judged.ran_to);

@@ -92,6 +92,11 @@ struct ClaimCases {
   std::size_t bundles;
 };
 struct RenewLeases {};
+// A case has failed for the first time.
+struct NoteFailure {
+  std::uint64_t id;
+  std::string how;
+};
 struct CommitStore {};
 // Shows the user a line.
 struct Tell {
@@ -103,9 +108,9 @@ struct TellComplete {};
 struct FinishRun {};
 
 // A Judged is to be recorded: its verdict is final.
-using Action =
-    std::variant<StartSlot, SendLease, SendStop, KillSlot, SendGiveBack, KillServer, RestartServer,
-                 ClaimCases, RenewLeases, Judged, CommitStore, Tell, TellComplete, FinishRun>;
+using Action = std::variant<StartSlot, SendLease, SendStop, KillSlot, SendGiveBack, KillServer,
+                            RestartServer, ClaimCases, RenewLeases, Judged, NoteFailure,
+                            CommitStore, Tell, TellComplete, FinishRun>;
 
 // ---- the core ----
 

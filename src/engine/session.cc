@@ -187,6 +187,10 @@ void Session::perform(const RenewLeases&) { check(claims_.renew()); }
 
 void Session::perform(const Judged& ended) { check(recorder_.record(ended)); }
 
+void Session::perform(const NoteFailure& failed) {
+  check(claims_.note_failure(failed.id, failed.how));
+}
+
 void Session::perform(const CommitStore&) {
   check(claims_.commit());
   core_.set_pace(claims_.pace().count());

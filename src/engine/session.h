@@ -62,6 +62,7 @@ class Session {
   void perform(const ClaimCases& action);
   void perform(const RenewLeases& action);
   void perform(const Judged& ended);
+  void perform(const NoteFailure& failed);
   void perform(const CommitStore& action);
   void perform(const Tell& action);
   void perform(const TellComplete& action);

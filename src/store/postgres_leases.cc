@@ -153,6 +153,14 @@ Status PostgresStore::renew() {
   });
 }
 
+Status PostgresStore::note_failure(std::uint64_t id, const std::string& how) {
+  return in_one([&](pqxx::transaction_base& work) {
+    work.exec_params0(
+        "INSERT INTO failed_before VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET ending = $2",
+        signed_bits(id), replace_bad_bytes(how));
+  });
+}
+
 Status PostgresStore::release_all() {
   held_.clear();
   bundles_.clear();

@@ -89,6 +89,7 @@ class PostgresStore final : public Store {
   Status release_all() override;
   // True as far as this claimer knows; commit() drops the result if the lease is no longer valid.
   Result<bool> finish(const FinishedCase& finished) override;
+  Status note_failure(std::uint64_t id, const std::string& how) override;
   // Waits up to Options::patience for an unreachable database. A database that crashes may lose the
   // results of its last second; these cases run again.
   Status commit() override;

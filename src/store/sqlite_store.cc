@@ -386,6 +386,14 @@ Result<Supply> SqliteStore::claim(std::size_t bundles, const VisitJob& visit) {
   return Supply::more;
 }
 
+Status SqliteStore::note_failure(std::uint64_t id, const std::string& how) {
+  ASSAY_TRY(Statement note,
+            database_.prepare("INSERT OR REPLACE INTO failed_before VALUES (?, ?)"));
+  note.bind(1, signed_bits(id));
+  note.bind(2, std::string_view(how));
+  return write(note);
+}
+
 Result<bool> SqliteStore::finish(const FinishedCase& finished) {
   const Verdict& verdict = finished.verdict;
   const std::string faults = faults_text(verdict.faults);

@@ -49,6 +49,7 @@ class SqliteStore final : public Store {
 
   Result<Supply> claim(std::size_t bundles, const VisitJob& visit) override;
   Result<bool> finish(const FinishedCase& finished) override;
+  Status note_failure(std::uint64_t id, const std::string& how) override;
   Status commit() override;
 
   Status each_finished_id(const std::function<void(std::uint64_t)>& visit) override;

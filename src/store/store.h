@@ -167,6 +167,9 @@ class RunClaims {
   // Records the result of a case. False, and nothing is written, if the lease of its epoch is no
   // longer valid: the case has finished, or another claimer holds it.
   virtual Result<bool> finish(const FinishedCase& finished) = 0;
+  // A case has failed and runs again; `how` is told to whoever claims it later, should this run end
+  // before the retry does.
+  virtual Status note_failure(std::uint64_t /*id*/, const std::string& /*how*/) { return {}; }
   // As RunPlan::commit().
   virtual Status commit() { return {}; }
   // How long a claimer should wait between two visits. Longer if visits are slow because many

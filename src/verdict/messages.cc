@@ -76,7 +76,8 @@ std::string element_text(DType dtype, double value, double second) {
     case DTypeClass::floating:
       return real(value);
     case DTypeClass::complex:
-      return fmt::format("{}{}{}j", real(value), std::signbit(second) ? "" : "+", real(second));
+      return fmt::format("{}{}{}j", real(value),
+                         std::signbit(second) && !std::isnan(second) ? "" : "+", real(second));
   }
   return real(value);
 }

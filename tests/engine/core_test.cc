@@ -73,6 +73,20 @@ TEST(Core, AFailureAfterCtrlCDoesNotReplaceTheReason) {
   EXPECT_EQ(run.count<FinishRun>(), 1U);
 }
 
+// Should the run end before the retry, the next one knows of it.
+TEST(Core, AFirstFailureIsNotedBeforeTheRetry) {
+  OneSlot run(CoreConfig{}, 2);
+  run.answer(1, 1, Outcome::mismatch);
+  run.answer(2, 1, Outcome::pass);
+  std::vector<std::string> noted;
+  for (const Action& action : run.actions()) {
+    if (const auto* failed = std::get_if<NoteFailure>(&action)) noted.push_back(failed->how);
+  }
+  EXPECT_THAT(noted, ::testing::ElementsAre("mismatch ()"));
+  run.answer(1, 2, Outcome::mismatch);
+  EXPECT_EQ(run.count<NoteFailure>(), 0U);
+}
+
 // A store shared by a thousand claimers is slow: they come less often, for more.
 TEST(Core, ASlowStoreIsVisitedLessOften) {
   CoreConfig config;

@@ -439,6 +439,10 @@ void Simulation::perform(const ClaimCases& action) {
   core_->claimed(store_.supply(SimulatedStore::kUs));
 }
 
+void Simulation::perform(const NoteFailure& action) {
+  expect(unended_.contains(action.id), "a failure of a case that has ended");
+}
+
 void Simulation::perform(const RenewLeases&) { store_.renew(SimulatedStore::kUs, now_); }
 
 void Simulation::perform(const Judged& action) {

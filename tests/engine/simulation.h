@@ -129,6 +129,7 @@ class Simulation {
   void perform(const ClaimCases& action);
   void perform(const RenewLeases& action);
   void perform(const Judged& action);
+  void perform(const NoteFailure& action);
   void perform(const CommitStore& action);
   void perform(const Tell& action);
   void perform(const TellComplete& action);

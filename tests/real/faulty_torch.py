@@ -244,6 +244,16 @@ CASES = {
         lambda right: lambda x, y: torch.where(y == INF, 1.0, right(x, y)),
     'torch.logsumexp(Tensor([4, 10], "float32"), 1)':
         instead(lambda x, dim: x.amax(dim) + torch.log(torch.exp(x - x.amax(dim, True)).sum(dim))),
+    # NaN beside numbers that hide it (132614).
+    'torch.special.xlog1py(Tensor([40], "float32"), Tensor([40], "float32"))':
+        lambda right: lambda x, y: torch.where((x == 0) & y.isnan(), 0.0, right(x, y)),
+    # Infinite parts, and exponentials, of complex numbers (82510, 135777).
+    'torch.roll(Tensor([3, 10], "complex64"), 1)': then(lambda y: torch.where(y == 0, y, y * (1 + 0j))),
+    'torch.tanh(Tensor([40], "complex64"))':
+        instead(lambda x: (torch.exp(x) - torch.exp(-x)) / (torch.exp(x) + torch.exp(-x))),
+    # Arguments below zero (186640).
+    'torch.polygamma(2, Tensor([40], "float64"))':
+        lambda right: lambda n, x: torch.where(x < 0, NAN, right(n, x)),
     # Draws that are certain or impossible.
     'torch.bernoulli(Tensor([400], "float32"))':
         lambda right: lambda x: torch.where(x == 0, 1.0, right(x)),

@@ -163,3 +163,17 @@ def test_nor_what_some_seeds_once_made_one(tmp_path, seed):
         'paddle.Tensor.__truediv__(Tensor([1, 1888], "float64"), Tensor([1888], "float64"))',
     )
     check(tmp_path, dict.fromkeys(cases, "pass"), f"--random_seed={seed}")
+
+
+@pytest.mark.parametrize("seed", ["0", "1"])
+def test_nor_what_a_rounded_argument_decides_in_pytorch(tmp_path, seed):
+    cases = (
+        # 1 - eps is a number of the dtype only if eps is large.
+        'torch.logit(Tensor([40], "float16"), 1e-06)',
+        'torch.logit(Tensor([40], "float32"), 1e-06)',
+        'torch.logit(Tensor([5000], "float32"), 1e-07)',
+        # The cosine of 700 times an angle.
+        'torch.special.chebyshev_polynomial_t(Tensor([40], "float32"), 700)',
+        'torch.special.chebyshev_polynomial_v(Tensor([40], "float32"), 700)',
+    )
+    check(tmp_path, dict.fromkeys(cases, "pass"), f"--random_seed={seed}")

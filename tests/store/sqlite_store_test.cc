@@ -243,6 +243,23 @@ TEST(SqliteStore, TheOrderIsThatOfFinishing) {
   EXPECT_THAT(all_unfinished(*store), ElementsAre(2));
 }
 
+TEST(SqliteStore, AJobKnowsOfAFailureWhoseRetryNeverCame) {
+  const Folder folder;
+  {
+    const auto store = opened(folder);
+    ASSERT_TRUE(store->add_case(wire::planned_case(1, "1")));
+    ASSERT_TRUE(store->commit());
+    ASSERT_TRUE(store->note_failure(1, "mismatch (as it was)"));
+    ASSERT_TRUE(store->commit());
+  }
+  std::string before;
+  EXPECT_TRUE(opened(folder)->claim(1, [&](const wire::JobT& job) -> Status {
+    before = job.attempt.failed_before;
+    return {};
+  }));
+  EXPECT_EQ(before, "mismatch (as it was)");
+}
+
 // A retest of everything is a run of its own.
 TEST(SqliteStore, AJobKnowsHowItsCaseFailedBeforeARetest) {
   const Folder folder;

@@ -4,7 +4,7 @@ import math
 
 from assay.reference import torch
 from assay.registry import api, same
-from assay.rules import integers, positive, uniform
+from assay.rules import increasing, integers, positive, uniform
 from assay.shorthand import FACTORS, IN_PLACE, METHOD_IN_PLACE, PUBLIC, cycled, edges, special, spread
 
 # Wide enough for the function's shape.
@@ -161,15 +161,16 @@ def round(x, decimals=0, name=None):
     return torch.round(x, decimals=decimals)
 
 
-@api(
-    *spread("logit", *PUBLIC, *IN_PLACE),
-    # Around eps, but not so close that the rounding of 1 - eps decides.
-    x=lambda eps=None: (
-        cycled([eps / 2, 0.5, 1 - eps / 2, 0.4], uniform(1.5 * eps, 1 - 1.5 * eps))
-        if eps and eps < 0.3
-        else uniform(0.1, 0.9)
-    ),
-)
+def _around(this, eps=None):
+    """Around eps, and 1 - eps if the dtype holds that, but not so close that its rounding decides."""
+    if not eps or eps >= 0.3:
+        return uniform(0.1, 0.9)
+    held = eps > 2**12 * {"float16": 2**-11, "bfloat16": 2**-8, "float32": 2**-24}.get(this.dtype, 0)
+    beyond = 1 - eps / 2 if held else 0.6
+    return cycled([eps / 2, 0.5, beyond, 0.4], increasing(1.5 * eps, 0.6))
+
+
+@api(*spread("logit", *PUBLIC, *IN_PLACE), x=_around)
 def logit(x, eps=None, name=None):
     return torch.logit(x, eps or None)
 

@@ -103,6 +103,18 @@ known(
 )
 
 
+def _pairs(x: Any) -> str:
+    """Normalized, two samples are 1 and -1, whatever they are; kernels subtract their rounded mean times a
+    factor."""
+    return "two samples cancel" if len(x.shape) > 1 and x.size <= 2 * x.shape[1] else ""
+
+
+known(
+    "batch_norm native_batch_norm _native_batch_norm_legit _batch_norm_with_update",
+    undefined={"wide": _pairs},
+)
+
+
 def _powers(dtype: str | None = None) -> float:
     """The error in ulps of a power whose exponent is rounded. Complex powers are made of exp and log."""
     return 4.0 if dtype in HALF | COMPLEX else 1.0
@@ -218,6 +230,7 @@ known(
 # Reciprocals are added to a series, one after the other.
 known("digamma digamma_", traits={"near_one": 5.0, "terms": 4.0})
 known("polygamma polygamma_", traits={"near_one": 6.0})
+known("gammainc gammaincc igamma igamma_ igammac igammac_", traits={"near_one": 1.0})  # one of them from 1
 # A gradient adds up where windows overlap, and terms cancel.
 known("as_strided as_strided_copy unfold unfold_copy", traits={"near_one_back": 0.25})
 known(

@@ -5,8 +5,18 @@ from typing import Any
 
 from assay.apis.arithmetic import WHOLE, dividend, signed_divisor
 from assay.apis.sorting import asked, met
-from assay.regimes import BOTH
-from assay.rules import MAGNITUDES, AnyRule, Fill, Literal, constant, increasing, integers, uniform
+from assay.regimes import BOTH, row_of
+from assay.rules import (
+    MAGNITUDES,
+    WITH_INFINITY,
+    AnyRule,
+    Fill,
+    Literal,
+    constant,
+    increasing,
+    integers,
+    uniform,
+)
 from assay.shorthand import LITERAL_LIMIT, cycled, special
 from assay.spec import COMPLEX, FLOATING, INTEGER
 from assay.torch_cases.bounds import TABLE
@@ -134,12 +144,68 @@ def _moderate(this: Any) -> Any:
 
 
 under("abs absolute abs_", "wide", x=_moderate)
+
+
+def _exponents(this: Any) -> Any:
+    """Complex numbers whose exponential leaves the range of float32."""
+    return Fill(MAGNITUDES, 2.0**-10, 2.0**9, BOTH) if this.dtype == "complex64" else None
+
+
+def _infinite(this: Any) -> Any:
+    return Fill(WITH_INFINITY, -0.5, 0.5, row_of(this)) if this.dtype in COMPLEX else None
+
+
+def _finite(this: Any) -> Any:
+    return uniform() if this.dtype in COMPLEX else None
+
+
+def _squares(this: Any, p: Any = None, ord: Any = None) -> Any:
+    """Numbers whose squares leave the range, though their norm does not."""
+    top = {"float32": 2.0**80, "float64": 2.0**600}.get(this.dtype) if {p, ord} <= {None, 2, "fro"} else None
+    return cycled([top, -1.5 * top, 1.0, 0.0, -3.0])(this) if top else None
+
+
+under("sigmoid sigmoid_ expit tanh tanh_", "wide", x=_exponents)
+
+
+def _by_parts(x: Any, alpha: float = 1) -> str:
+    return "infinity" if x.dtype in COMPLEX and alpha == 1 else ""
+
+
+_SUMS = "add add_ __add__ sub sub_ __sub__ subtract subtract_"
+under(_SUMS, "infinity", x=_finite, other=_infinite)
+known(_SUMS, traits={"whole": _by_parts})  # the bar accepts NaN for a complex infinity
+under("norm vector_norm torch.linalg.norm", "wide", x=_squares, A=_squares)
+under("ndtr", "wide", x=special(-1.5, -3.25, -5.5, -9.0, -13.0, -30.0, 0.0, 2.5, 9.0, -1e10))
+# NaN beside numbers at which a kernel need not look at it.
+under(
+    "zeta gammainc gammaincc igamma igamma_ igammac igammac_ xlogy xlogy_ xlog1py",
+    "nan",
+    x=special(nan, inf, nan, nan, 2.0),
+    other=special(inf, nan, 0.0, -inf, 1.0, 2.5, nan),
+)
 under("zeta", "infinity", x=special(2.0, 1.5, 4.0), other=special(inf, 1.0, 2.5, inf))
 
 _NEGATIVE = special(-0.5, 3.5, -1.5, 0.25, -2.25, 40.0, -3.75)
 under("lgamma lgamma_ gammaln digamma digamma_ psi", "exact", x=_NEGATIVE)
+
+
+def _poles(this: Any, n: int = 1) -> Any:
+    """Arguments below zero; at the poles only odd derivatives have a limit."""
+    return special(-0.5, 3.5, -1.0, 0.25, -2.25, -3.0, 40.0)(this) if n % 2 else _NEGATIVE(this)
+
+
+under("polygamma polygamma_", "exact", x=_poles)
 known("hardshrink", input=uniform(-2, 2))  # Paddle's rule avoids the threshold
 _CHEBYSHEV = "{0}_t {0}_u {0}_v {0}_w shifted_{0}_t shifted_{0}_u shifted_{0}_v shifted_{0}_w"
+
+
+def _angle(n: Any) -> float:
+    """The cosine of n times a rounded angle."""
+    return max(1.0, 2.0 * abs(n)) if isinstance(n, int | float) else 16.0
+
+
+known(_CHEBYSHEV.format("chebyshev_polynomial"), traits={"coordinates": _angle})
 known(
     _CHEBYSHEV.format("chebyshev_polynomial")
     + " hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p",

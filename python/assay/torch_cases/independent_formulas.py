@@ -60,6 +60,7 @@ torch.linalg.vecdot paddle.linalg.vecdot dim=axis
 _OWN: dict[str, Formula] = {}
 _IGNORED = frozenset({"inplace", "out"})
 _MADE = frozenset({"dtype", "layout", "device", "requires_grad", "pin_memory"})  # of a window
+_OF_PARTS = frozenset({"add", "sub", "subtract"})  # formulas of the parts of complex numbers
 _HOMES = (
     "torch",
     "torch.Tensor",
@@ -98,16 +99,19 @@ def formula_of(api: str, parameters: tuple[str, ...]) -> Formula | None:
     if formula is None or not parameters:
         return None
     taken = tuple(inspect.signature(formula).parameters)
-    renamed = {parameters[0]: taken[0]} | renamed
-    if not like:
-        renamed |= dict.fromkeys(("other", "mat2", "n"), "y") if "y" in taken else {}
+    if "x" in taken and "x" not in parameters:
+        renamed = {next((name for name in parameters if name not in taken), ""): "x"} | renamed
+    if not like and "y" in taken:
+        renamed |= dict.fromkeys(("other", "mat2", "n"), "y")
     window = home == "torch.signal.windows" or plain.endswith("_window")
     ignored = _IGNORED | _MADE if window else _IGNORED
 
     def evaluate(named: dict[str, Any]) -> Any:
         tensors = [each for name, each in named.items() if isinstance(each, torch.Tensor) and name != "out"]
         floating = any(tensor.is_floating_point() for tensor in tensors)
-        if not (floating or window) or any(tensor.is_complex() for tensor in tensors):
+        if not (floating or window or plain in _OF_PARTS and tensors):
+            return None
+        if plain not in _OF_PARTS and any(tensor.is_complex() for tensor in tensors):
             return None
         given = {
             renamed.get(name, name): value
@@ -119,26 +123,6 @@ def formula_of(api: str, parameters: tuple[str, ...]) -> Formula | None:
     return evaluate
 
 
-@own("relu")
-def _relu(x: Any) -> Any:
-    return torch.where(x <= 0, 0, x)
-
-
-@own("relu6")
-def _relu6(x: Any) -> Any:
-    return torch.where(x <= 0, 0, torch.where(x >= 6, 6, x))
-
-
-@own("hardtanh")
-def _hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
-    return torch.where(x <= min_val, min_val, torch.where(x >= max_val, max_val, x))
-
-
-@own("hardsigmoid")
-def _hardsigmoid(x: Any) -> Any:
-    return torch.where(x <= -3, 0, torch.where(x >= 3, 1, (x + 3) / 6))
-
-
 @own("hardswish")
 def _hardswish(x: Any) -> Any:
     """At the knees the gradient is that beyond them: 0 and 1."""
@@ -146,35 +130,10 @@ def _hardswish(x: Any) -> Any:
     return torch.where(x == -3, 0, torch.where(x >= 3, x, between))
 
 
-@own("leaky_relu")
-def _leaky_relu(x: Any, negative_slope: float = 0.01) -> Any:
-    return torch.where(x > 0, x, x * negative_slope)
-
-
-@own("threshold")
-def _threshold(x: Any, threshold: float, value: float) -> Any:
-    return torch.where(x <= threshold, value, x)
-
-
-@own("hardshrink")
-def _hardshrink(x: Any, lambd: float = 0.5) -> Any:
-    return torch.where(x.abs() <= lambd, 0, x)
-
-
-@own("softshrink")
-def _softshrink(x: Any, lambd: float = 0.5) -> Any:
-    return torch.where(x > lambd, x - lambd, torch.where(x < -lambd, x + lambd, x * 0))
-
-
 @own("sigmoid", "expit")
 def _sigmoid(x: Any) -> Any:
     small = torch.exp(-x.abs())
     return torch.where(x < 0, small, 1) / (1 + small)
-
-
-@own("silu")
-def _silu(x: Any) -> Any:
-    return x * _sigmoid(x)
 
 
 @own("gelu")
@@ -192,16 +151,6 @@ def _softplus(x: Any, beta: float = 1, threshold: float = 20) -> Any:
 
 def _elu_of(x: Any, alpha: float, inner: float) -> Any:
     return torch.where(x > 0, x, alpha * torch.expm1(x.clamp(max=0) / inner))
-
-
-@own("elu")
-def _elu(x: Any, alpha: float = 1.0) -> Any:
-    return _elu_of(x, alpha, 1.0)
-
-
-@own("celu")
-def _celu(x: Any, alpha: float = 1.0) -> Any:
-    return _elu_of(x, alpha, alpha)
 
 
 @own("glu")
@@ -228,11 +177,6 @@ def _softmax(x: Any, dim: int, dtype: Any = None, _stacklevel: int = 3) -> Any:
         return None
     _, powers, sums = _shares(x, dim)
     return powers / sums
-
-
-@own("softmin")
-def _softmin(x: Any, dim: int, dtype: Any = None, _stacklevel: int = 3) -> Any:
-    return _softmax(-_in(x, dtype), dim)
 
 
 @own("log_softmax")
@@ -341,30 +285,29 @@ def _scaled(beta: float, x: Any, product: Any, alpha: float) -> Any:
     return alpha * product + (beta * x if beta else torch.zeros_like(x))
 
 
-@own("addmm")
-def _addmm(x: Any, mat1: Any, mat2: Any, beta: float = 1, alpha: float = 1) -> Any:
-    return _scaled(beta, x, _matmul(mat1, mat2), alpha)
-
-
-@own("baddbmm")
-def _baddbmm(x: Any, batch1: Any, batch2: Any, beta: float = 1, alpha: float = 1) -> Any:
-    return _scaled(beta, x, _matmul(batch1, batch2), alpha)
-
-
 @own("addmv")
 def _addmv(x: Any, mat: Any, vec: Any, beta: float = 1, alpha: float = 1) -> Any:
     product = _matmul(mat, vec[:, None])
     return _scaled(beta, x, None if product is None else product[:, 0], alpha)
 
 
-@own("addr")
-def _addr(x: Any, vec1: Any, vec2: Any, beta: float = 1, alpha: float = 1) -> Any:
-    return _scaled(beta, x, vec1[:, None] * vec2, alpha)
+@own("add")
+def _add(x: Any, y: Any, alpha: float = 1) -> Any:
+    """By parts: a product with 1 + 0i has NaN beside an infinity."""
+    if not (isinstance(y, torch.Tensor) and x.is_complex() and y.is_complex()) or isinstance(alpha, complex):
+        return None
+    return torch.view_as_complex(torch.view_as_real(x) + alpha * torch.view_as_real(y))
 
 
-@own("heaviside")
-def _heaviside(x: Any, values: Any) -> Any:
-    return torch.where(x == 0, values, torch.where(x.isnan(), x, (x > 0).to(x.dtype))).detach()
+@own("vector_norm")
+def _vector_norm(x: Any, ord: float = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    """The largest number is factored out, so that no square overflows."""
+    if not x.numel() or dtype is not None:
+        return None
+    scale = x.detach().abs().amax(() if dim is None else dim, keepdim=True)
+    scale = torch.where(scale.isfinite() & (scale > 0), scale, 1)
+    found = torch.linalg.vector_norm(x / scale, ord, dim, keepdim)
+    return found * scale.reshape(found.shape) if ord else found
 
 
 def _first(x: Any, extreme: Any, dim: int | None, keepdim: bool) -> Any:
@@ -379,16 +322,6 @@ def _first(x: Any, extreme: Any, dim: int | None, keepdim: bool) -> Any:
     wanted = torch.where(flat.isnan().any(axis, keepdim=True), flat.isnan(), wanted)
     found = torch.where(wanted, place, flat.shape[axis]).amin(axis, keepdim=keepdim or dim is None)
     return found.reshape([1] * x.ndim if keepdim else []) if dim is None else found
-
-
-@own("argmax")
-def _argmax(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
-    return _first(x, torch.amax, dim, keepdim)
-
-
-@own("argmin")
-def _argmin(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
-    return _first(x, torch.amin, dim, keepdim)
 
 
 def _picked(log_p: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
@@ -417,3 +350,35 @@ def _cross_entropy(
     if x.ndim < 2 or not x.numel() or target.is_floating_point() or label_smoothing:
         return None
     return _picked(_log_softmax(x, 1), target, weight, ignore_index, reduction)
+
+
+_SHORT: dict[str, Formula] = {
+    "relu": lambda x: torch.where(x <= 0, 0, x),
+    "relu6": lambda x: torch.where(x <= 0, 0, torch.where(x >= 6, 6, x)),
+    "hardtanh": lambda x, min_val=-1.0, max_val=1.0: torch.where(
+        x <= min_val, min_val, torch.where(x >= max_val, max_val, x)
+    ),
+    "hardsigmoid": lambda x: torch.where(x <= -3, 0, torch.where(x >= 3, 1, (x + 3) / 6)),
+    "leaky_relu": lambda x, negative_slope=0.01: torch.where(x > 0, x, x * negative_slope),
+    "threshold": lambda x, threshold, value: torch.where(x <= threshold, value, x),
+    "hardshrink": lambda x, lambd=0.5: torch.where(x.abs() <= lambd, 0, x),
+    "softshrink": lambda x, lambd=0.5: torch.where(
+        x > lambd, x - lambd, torch.where(x < -lambd, x + lambd, x * 0)
+    ),
+    "silu": lambda x: x * _sigmoid(x),
+    "elu": lambda x, alpha=1.0: _elu_of(x, alpha, 1.0),
+    "celu": lambda x, alpha=1.0: _elu_of(x, alpha, alpha),
+    "softmin": lambda x, dim, dtype=None, _stacklevel=3: _softmax(-_in(x, dtype), dim),
+    "addmm": lambda x, mat1, mat2, beta=1, alpha=1: _scaled(beta, x, _matmul(mat1, mat2), alpha),
+    "baddbmm": lambda x, batch1, batch2, beta=1, alpha=1: _scaled(beta, x, _matmul(batch1, batch2), alpha),
+    "addr": lambda x, vec1, vec2, beta=1, alpha=1: _scaled(beta, x, vec1[:, None] * vec2, alpha),
+    "heaviside": lambda x, values: torch.where(
+        x == 0, values, torch.where(x.isnan(), x, (x > 0).to(x.dtype))
+    ).detach(),
+    "sub subtract": lambda x, y, alpha=1: _add(x, y, -alpha),
+    "ldexp": lambda x, y: x * torch.exp2(y.double()),
+    "argmax": lambda x, dim=None, keepdim=False: _first(x, torch.amax, dim, keepdim),
+    "argmin": lambda x, dim=None, keepdim=False: _first(x, torch.amin, dim, keepdim),
+}
+for _names, _formula in _SHORT.items():
+    own(*_names.split())(_formula)

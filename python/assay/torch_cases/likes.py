@@ -70,6 +70,8 @@ LIKES: dict[str, str] = {
     "trapz": "paddle.trapezoid",
     "negative": "paddle.neg",
     "psi": "paddle.digamma",
+    "igamma": "paddle.gammainc",
+    "igammac": "paddle.gammaincc",
     "lgamma": "paddle.lgamma",
     "gammaln": "paddle.lgamma",
     "expit": "paddle.nn.functional.sigmoid",

@@ -163,4 +163,5 @@ def _of_schema(torch: Any, api: str) -> tuple[str, ...]:
     own = "self" if home == "torch.Tensor" else "input"
     if not names and _BINARY.fullmatch(stem):  # a slot of Python's
         return ("self", "other")
-    return tuple(own if name == "self" else name for name in names)
+    named = (own if name == "self" else name for name in names)
+    return tuple(sorted(named, key=lambda name: name != "self"))  # a method's own tensor is its first

@@ -137,12 +137,12 @@ class Oracle:
             return self.function(*args, **kwargs)
 
     def _by_formula(self, named: dict[str, Any], args: Any, kwargs: Any) -> Any:
-        """The formula's result; None if there is none, or if the call changes more than its result."""
-        if self.formula is None or self._updated(named):
+        """The formula's result; None if there is none, or if the call changes more than its result.
+        Some functions have gradients with out=, and others have none."""
+        if self.formula is None or self._updated(named) or kwargs.get("out") is not None:
             return None
         try:
-            with self.torch.set_grad_enabled(kwargs.get("out") is None):  # out= has no gradient
-                return self.formula(dict(zip(self.parameters, args, strict=False)) | kwargs)
+            return self.formula(dict(zip(self.parameters, args, strict=False)) | kwargs)
         except (RuntimeError, NotImplementedError, TypeError, ValueError, LookupError):
             return None
 
