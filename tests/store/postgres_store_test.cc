@@ -375,6 +375,19 @@ TEST_F(Postgres, ARetestMakesCasesOpenAgain) {
   EXPECT_THAT(jobs[0].attempt.failed_before, ::testing::StartsWith("crash (a message"));
 }
 
+TEST_F(Postgres, AJobKnowsOfAFailureWhoseRetryNeverCame) {
+  {
+    const StorePtr ended = opened();
+    add(*ended, 1, 1);
+    ASSERT_EQ(claim(*ended, 1).size(), 1U);
+    ASSERT_TRUE(ended->note_failure(1, "mismatch (as it was)"));
+    ASSERT_TRUE(ended->release_all());
+  }
+  const auto jobs = claim(*opened(), 1);
+  ASSERT_EQ(jobs.size(), 1U);
+  EXPECT_EQ(jobs[0].attempt.failed_before, "mismatch (as it was)");
+}
+
 // A bundle that was done is open again if one of its cases is.
 TEST_F(Postgres, ABundleIsDoneWhenItsLastCaseHasEnded) {
   const StorePtr planner = opened(std::chrono::seconds(30), std::chrono::seconds(60));
