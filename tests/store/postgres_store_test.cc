@@ -382,6 +382,7 @@ TEST_F(Postgres, AJobKnowsOfAFailureWhoseRetryNeverCame) {
     ASSERT_EQ(claim(*ended, 1).size(), 1U);
     ASSERT_TRUE(ended->note_failure(1, "mismatch (as it was)"));
     ASSERT_TRUE(ended->release_all());
+    ASSERT_TRUE(ended->commit());
   }
   const auto jobs = claim(*opened(), 1);
   ASSERT_EQ(jobs.size(), 1U);
