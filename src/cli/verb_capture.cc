@@ -27,6 +27,7 @@ constexpr const char* kCaptureExamples = R"(Examples:
 Exit code: that of the program; 2 usage; 4 no call was seen.)";
 constexpr const char* kBlameExamples = R"(Examples:
   assay blame corpus.txt --test-lane=new --reference-lane=old
+  assay blame --deep new.deep old.deep        two runs of assay capture --deep FILE
 Exit code: 0 no operator is to blame, 1 some are, 2 usage, 4 no call has a verdict.)";
 
 struct ModuleOptions {
@@ -101,6 +102,8 @@ Verb add_capture_verb(CLI::App& parent) {
       ->default_str("api");
   pass_flag(*app, words, "--summaries",
             "Also write ranges and counts of the tensors' values, and the first NaN");
+  pass_option(*app, words, "--deep",
+              "Also write what leaves each module, step by step, to this file");
   pass_flag(*app, words, "--judge", "Then judge the calls and rank them, as assay blame");
   app->option_defaults()->group("With --judge");
   add_blame_options(*app, *options);
@@ -114,9 +117,11 @@ Verb add_blame_verb(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
       "blame", "Judge the calls of a capture and rank the operators that are wrong");
   auto options = std::make_shared<ModuleOptions>();
-  app->add_option("CORPUS", options->program, "What assay capture has written")
-      ->required()
-      ->expected(1);
+  app->add_option("CORPUS", options->program,
+                  "What assay capture has written; with --deep two files")
+      ->required();
+  pass_flag(*app, options->words, "--deep",
+            "Compare two runs by what left their modules (assay capture --deep)");
   add_blame_options(*app, *options);
   app->footer(kBlameExamples);
   return {app, [options] { return run_module("blame", *options); }};

@@ -95,7 +95,7 @@ def test_every_line_is_a_case_or_counted(tmp_path, capsys):
     assert main([str(tmp_path)]) == 0
     cases, said = capsys.readouterr()
     assert len(cases.splitlines()) == 3
-    assert "6 calls read, 3 cases; not read: 2 calls" in said
+    assert "6 calls read, 3 cases; left out: 2 calls" in said
     assert "trace.txt:6: aten.relu.default((ST([4], f16),), {})" in said and "trace.txt:7" in said
 
 

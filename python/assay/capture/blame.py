@@ -17,7 +17,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from assay.capture import corpus
+from assay.capture import corpus, deep
 
 USAGE, TROUBLE, NOTHING = 2, 3, 4  # src/cli/exit_code.h
 FAILED = "mismatch,crash,test_error,timeout,oom,reference_error,sanitizer,unstable"
@@ -276,7 +276,8 @@ def _nobody(cases: dict[str, Any], judged: Judged, head: dict[str, Any]) -> str:
     if left_out:
         lines.append(f"  {left_out} calls of the program could not be written as cases; {options_name(head)}")
     lines.append(
-        "  what is left: values that the regimes do not have, state, an interaction of calls, the data"
+        "  what is left: values that the regimes do not have, state, an interaction of calls, the data\n"
+        "  next: assay capture --deep FILE -- … in two builds, then assay blame --deep FILE OTHER"
     )
     return "\n".join(lines)
 
@@ -304,13 +305,26 @@ def main(arguments: list[str] | None = None) -> int:
     """The command line of `assay blame`."""
     parser = argparse.ArgumentParser(prog="assay blame")
     parser.add_argument("--assay", required=True)
-    parser.add_argument("corpus")
+    parser.add_argument("corpus", nargs="+")
+    parser.add_argument("--deep", action="store_true")
     parser.add_argument("--test-lane", default="")
     parser.add_argument("--reference-lane", default="")
     parser.add_argument("--values", default=VALUES)
     parser.add_argument("--log_dir", default="")
     parser.add_argument("--json", action="store_true")
     options, options.pass_on = parser.parse_known_args(arguments)  # the rest is for assay api
+    if len(options.corpus) != 1 + options.deep:
+        print("error: blame takes one corpus, or --deep and the two files of two runs", file=sys.stderr)
+        return USAGE
+    if options.deep:
+        try:
+            lines, differ = deep.compared(*options.corpus)
+        except (OSError, ValueError) as error:
+            print(f"error: {error}", file=sys.stderr)
+            return USAGE
+        print("\n".join(lines))
+        return int(differ)
+    (options.corpus,) = options.corpus
     return blame(options)
 
 

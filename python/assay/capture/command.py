@@ -22,6 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--steps", default="")
     parser.add_argument("--ranks", default="")
     parser.add_argument("--level", default="api")
+    parser.add_argument("--deep", default="")
     parser.add_argument("--summaries", action="store_true")
     parser.add_argument("--judge", action="store_true")
     words = sys.argv[1:] if arguments is None else arguments
@@ -41,7 +42,13 @@ def main(arguments: list[str] | None = None) -> int:
             return _usage("--steps and --ranks take whole numbers, separated by commas: 10,20")
         for file in filter(os.path.exists, [out, *corpus.parts_of(out)]):
             os.unlink(file)
-        chosen = {"out": out, "command": program, "steps": steps, "ranks": ranks}
+        chosen = {
+            "deep": options.deep and os.path.abspath(options.deep),
+            "out": out,
+            "command": program,
+            "steps": steps,
+            "ranks": ranks,
+        }
         code = _run(program, chosen | {"level": options.level, "summaries": options.summaries})
         if code is None:
             return _usage(f"{program[0]}: no such command")

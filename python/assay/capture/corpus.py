@@ -154,8 +154,3 @@ def merge(out: str) -> tuple[dict[str, Any], int]:
     for file in files:
         os.unlink(file)
     return json.loads(lines[0][len(HEAD) :]), (len(lines) - 1) // 2
-
-
-def options_of_environment() -> dict[str, Any]:
-    """What `assay capture` asks of this process."""
-    return json.loads(os.environ["ASSAY_CAPTURE"])

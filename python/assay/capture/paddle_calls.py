@@ -10,8 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from assay.capture import corpus
-from assay.capture.recorder import Case, Recorder, rank
+from assay.capture.recorder import Case, Recorder, recorder_of
 from assay.capture.variants import Known, TensorKey
 from assay.names import callable_name
 from assay.registry import DUNDERS
@@ -167,11 +166,9 @@ class _Calls:
 
 def start(paddle: Any) -> None:
     """Captures this process from now on."""
-    options = corpus.options_of_environment()
-    if options["ranks"] is not None and rank() not in options["ranks"]:
+    recorder = recorder_of("paddle", paddle)
+    if recorder is None:
         return
-    options["framework"] = f"paddle {paddle.__version__}"
-    recorder = Recorder(options, "paddle", paddle.__file__)
     _Calls(paddle, recorder).wrap_all()
     paddle.jit.ignore_module([sys.modules[__name__]])
     for optimizer in vars(paddle.optimizer).values():

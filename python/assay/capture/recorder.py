@@ -228,6 +228,15 @@ class Recorder:
         self._write(f"{corpus.ONE} {json.dumps([case.number, note])}\n")
 
 
+def recorder_of(framework: str, module: Any) -> Recorder | None:
+    """The recorder of this process, as `assay capture` asks; None if calls of its rank are not wanted."""
+    options = json.loads(os.environ["ASSAY_CAPTURE"])
+    if options["ranks"] is not None and rank() not in options["ranks"]:
+        return None
+    options["framework"] = f"{framework} {module.__version__}"
+    return Recorder(options, framework, module.__file__)
+
+
 def rank() -> int:
     """The rank of this process among those of its program; 0 if nothing tells it."""
     for name in ("RANK", "PADDLE_TRAINER_ID", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"):

@@ -13,8 +13,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from assay.capture import compiled, corpus, dispatched
-from assay.capture.recorder import Case, Recorder, rank
+from assay.capture import compiled, dispatched
+from assay.capture.deep import Boundaries
+from assay.capture.recorder import Case, Recorder, recorder_of
 from assay.capture.summaries import Summaries
 from assay.capture.variants import Known, TensorKey
 from assay.torch_cases.oracle import mapped
@@ -298,22 +299,23 @@ def _reason(error: BaseException) -> str:
 
 def start(torch: Any) -> None:
     """Captures all threads of this process from now on."""
-    options = corpus.options_of_environment()
-    if options["ranks"] is not None and rank() not in options["ranks"]:
+    recorder = recorder_of("torch", torch)
+    if recorder is None:
         return
-    options["framework"] = f"torch {torch.__version__}"
+    options = recorder.options
     torch.overrides.resolve_name(torch.abs)  # learns the names before the program replaces a function
-    recorder = Recorder(options, "torch", torch.__file__)
     if options["summaries"]:
         recorder.summaries = Summaries(torch, recorder.found_nan)
     if options["level"] == "dispatch":
         mode: Any = dispatched.level(torch, _Mode)(torch, recorder)
     else:
         mode = type("Calls", (_Mode, torch.overrides.TorchFunctionMode), {})(torch, recorder)
-        dispatched.look_once(torch, mode, recorder)
+        if not options["deep"]:  # whose own calls would be counted
+            dispatched.look_once(torch, mode, recorder)
     atexit.register(mode.stop)
     _follow_threads(mode)
-    _follow_steps(torch, recorder)
+    boundaries = Boundaries(torch, recorder, options["deep"]) if options["deep"] else None
+    _follow_steps(torch, recorder, boundaries)
     _keep_fast_paths(torch)
     compiled.follow(torch, mode)
 
@@ -329,7 +331,7 @@ def _follow_threads(mode: Any) -> None:
     threading.Thread._bootstrap_inner = with_mode  # type: ignore[attr-defined]
 
 
-def _follow_steps(torch: Any, recorder: Recorder) -> None:
+def _follow_steps(torch: Any, recorder: Recorder, boundaries: Boundaries | None) -> None:
     """A step ends when the program's leading optimizer steps: the first one, or another one that has stepped
     twice since."""
     lead: list[int] = []
@@ -337,6 +339,9 @@ def _follow_steps(torch: Any, recorder: Recorder) -> None:
 
     def stepped(optimizer: Any, *_: Any) -> None:
         number = id(optimizer)
+        if boundaries is not None:
+            boundaries.gradients(optimizer)
+            boundaries.end_step()
         if number in since or number in lead or not lead:
             lead[:] = [number]
             since.clear()

@@ -12,7 +12,7 @@ import math
 import os
 import re
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -22,7 +22,7 @@ from assay.frameworks.torch_framework import LAYOUTS, MEMORY_FORMATS
 from assay.shared import DTYPES as KNOWN_DTYPES
 from assay.torch_cases.names import function_of
 from assay.torch_cases.oracle import mapped
-from assay.torch_cases.texts import Inexpressible, value_of
+from assay.torch_cases.texts import Inexpressible, Line, value_of, write_cases
 from assay.wire import Stop
 
 _NUMBER = re.compile(r"(?<![\w.#])-?\d+(?:\.\d+(?:e[-+]?\d+)?)?(?![\w.])")
@@ -256,20 +256,11 @@ def main(arguments: list[str] | None = None) -> int:
         parser.add_argument(f"--{kind}", default="")
     for kind in ("zero-size", "layout", "broadcast"):
         parser.add_argument(f"--{kind}", action="store_true")
-    written, reasons = set(), Counter[str]()
     try:
-        for text, reason in _derived(parser.parse_args(arguments)):
-            reasons[reason] += 1
-            if not reason and text not in written:
-                written.add(text)
-                print(text)
+        write_cases(Line("", *each) for each in _derived(parser.parse_args(arguments)))
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    left_out = reasons.total() - reasons.pop("", 0)
-    print(f"{len(written)} cases; left out: {left_out}", file=sys.stderr)
-    for reason, number in reasons.most_common():
-        print(f"  {number:6}  {reason}", file=sys.stderr)
     return 0
 
 

@@ -9,10 +9,10 @@ import ast
 import operator
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from assay.torch_cases.names import function_of
-from assay.torch_cases.texts import Inexpressible, argument_texts, name_of, value_of
+from assay.torch_cases.texts import Inexpressible, Line, argument_texts, name_of, value_of
 from assay.wire import Stop
 
 _METAS = ("weight_meta.py", "input_meta.py")
@@ -35,15 +35,7 @@ _OPERATORS = {
 _MOST = 2**63  # numbers of a graph are below
 
 
-class Call(NamedTuple):
-    """One call of a graph: a case, or the reason why it is none."""
-
-    line: int
-    text: str
-    reason: str = ""
-
-
-def calls_of(path: Path) -> Iterator[Call]:
+def calls_of(path: Path) -> Iterator[Line]:
     """The calls of a graph, in order. Needs PyTorch."""
     import torch
 
@@ -52,7 +44,7 @@ def calls_of(path: Path) -> Iterator[Call]:
         if isinstance(found, ast.FunctionDef) and found.name == "forward":
             graph = _Graph(torch, found, _inputs(torch, path.parent))
             with torch.device("meta"), torch.no_grad():
-                yield from graph.calls()
+                yield from graph.calls(path)
 
 
 def _inputs(torch: Any, folder: Path) -> dict[str, Any]:
@@ -90,7 +82,7 @@ class _Graph:
             if name := next((name for name in names if name in inputs), ""):
                 self.variables[each.arg] = inputs[name]
 
-    def calls(self) -> Iterator[Call]:
+    def calls(self, path: Path) -> Iterator[Line]:
         """Every statement in turn. One that cannot be read leaves its variables unknown."""
         graph = self
 
@@ -108,10 +100,11 @@ class _Graph:
                 reason = str(error)
             except Exception as error:  # of the call on tensors without memory
                 reason = f"its shapes are unknown: {type(error).__name__}"
-            yield from (Call(statement.lineno, text) for text in self.texts)
+            where = f"{path}:{statement.lineno}"
+            yield from (Line(where, text) for text in self.texts)
             self.texts.clear()
             if reason:
-                yield Call(statement.lineno, ast.unparse(statement)[:160], reason)
+                yield Line(where, ast.unparse(statement)[:160], reason)
                 for target in getattr(statement, "targets", [getattr(statement, "target", None)]):
                     self.variables.pop(getattr(target, "id", ""), None)
 

@@ -5,20 +5,52 @@ import inspect
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from assay.shared import DTYPES as KNOWN_DTYPES
 from assay.spec import TensorSpec
 from assay.torch_cases.names import OPERATORS, function_of
 from assay.wire import Stop
 
+SAMPLE, MOST_SHOWN = 3, 160  # lines of each reason that are shown, and their length
 MOST_DIMENSIONS = 64  # src/case/case_atoms.cc
 LEFT_OUT = ("device", "pin_memory", "generator", "_stacklevel")  # arguments that a case does not state
 
 
 class Inexpressible(Exception):
     """Why no case can be written for a call."""
+
+
+class Line(NamedTuple):
+    """One call that was read, or the reason why it is no case."""
+
+    where: str  # file and line
+    text: str  # the case
+    reason: str = ""
+
+
+def write_cases(lines: Iterable[Line]) -> int:
+    """Prints each case once, and on standard error the calls that are none, by reason. Returns the number of
+    cases."""
+    seen: set[str] = set()
+    reasons: dict[str, list[Line]] = defaultdict(list)
+    count = 0
+    for count, line in enumerate(lines, 1):  # noqa: B007
+        if line.reason:
+            reasons[line.reason].append(line._replace(text=line.text[:MOST_SHOWN]))
+        elif line.text not in seen:
+            seen.add(line.text)
+            print(line.text)
+    left_out = sum(map(len, reasons.values()))
+    print(f"{count} calls read, {len(seen)} cases; left out: {left_out} calls", file=sys.stderr)
+    for reason, each in sorted(reasons.items(), key=lambda pair: -len(pair[1])):
+        print(f"  {len(each):6}  {reason}", file=sys.stderr)
+        for line in each[:SAMPLE]:
+            print(f"          {line.where}: {line.text}", file=sys.stderr)
+    return len(seen)
 
 
 def name_of(torch: Any, called: Any) -> str:

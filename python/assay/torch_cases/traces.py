@@ -13,15 +13,14 @@ import argparse
 import ast
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from assay.frameworks.torch_framework import LAYOUTS, MEMORY_FORMATS
 from assay.shared import DTYPES as KNOWN_DTYPES
 from assay.torch_cases.names import OPERATORS
-from assay.torch_cases.texts import Inexpressible, text_of, value_of
+from assay.torch_cases.texts import Inexpressible, Line, text_of, value_of, write_cases
 
 # Abbreviations of torch.utils._dtype_abbrs.
 DTYPES = {
@@ -33,19 +32,10 @@ DTYPES = {
 _OF_MACHINE = ("device", "pin_memory")  # arguments that a case leaves to the lane
 _OBJECTS = (*MEMORY_FORMATS, *LAYOUTS)
 _NAME = re.compile(r"\w+\.\w+(\.\w+)?", re.ASCII)
-_SAMPLE = 3  # lines of each reason that are shown
 
 
 class Written(str):
     """The text of a part of a case."""
-
-
-class Line(NamedTuple):
-    """One operator call of a trace, or the reason why it is none."""
-
-    where: str  # file and line
-    text: str  # the case
-    reason: str = ""
 
 
 def lines_of(path: Path) -> Iterator[Line]:
@@ -90,8 +80,7 @@ def _of_graph(path: Path) -> Iterator[Line]:
     from assay.torch_cases.graphs import calls_of
 
     try:
-        for call in calls_of(path):
-            yield Line(f"{path}:{call.line}", call.text, call.reason)
+        yield from calls_of(path)
     except (SyntaxError, ValueError, RecursionError) as error:
         yield Line(str(path), str(error), "no graph of Python's")
 
@@ -214,30 +203,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="assay corpus import")
     parser.add_argument("path", type=Path)
     path = parser.parse_args(arguments).path
-    seen: set[str] = set()
-    reasons: dict[str, list[Line]] = {}
-    counts: Counter[str] = Counter()
-    lines = 0
     try:
-        for line in lines_of(path):
-            lines += 1
-            if line.reason:
-                counts[line.reason] += 1
-                reasons.setdefault(line.reason, []).append(line) if counts[line.reason] <= _SAMPLE else None
-            elif line.text not in seen:
-                seen.add(line.text)
-                print(line.text)
+        count = write_cases(lines_of(path))
     except (OSError, ImportError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(f"{lines} calls read, {len(seen)} cases; not read: {counts.total()} calls", file=sys.stderr)
-    for reason, number in counts.most_common():
-        print(f"  {number:6}  {reason}", file=sys.stderr)
-        for each in reasons[reason]:
-            print(f"          {each.where}: {each.text[:160]}", file=sys.stderr)
-    if not seen:
+    if not count:
         print(f"error: {path} has no operator call that assay reads", file=sys.stderr)
-    return 0 if seen else 2
+    return 0 if count else 2
 
 
 if __name__ == "__main__":
