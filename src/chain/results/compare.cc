@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "base/fd.h"
 #include "base/json.h"
@@ -368,9 +369,11 @@ Status compare_stage(ChainStore& base, const StoredStage& old, ChainStore& curre
                      std::vector<Finding>& out) {
   ASSAY_TRY(const std::vector<StoredReading> old_readings, base.readings(old.id));
   ASSAY_TRY(const std::vector<StoredReading> new_readings, current.readings(now.id));
+  std::string hint = fmt::format("; which operator? assay capture --judge -- {}", now.command);
   for (const std::string& loss : losses_of(old_readings, new_readings)) {
     out.push_back(compare_losses(now.name + ": " + loss, values_of(old_readings, loss),
                                  values_of(new_readings, loss), thresholds.loss_rtol));
+    if (out.back().grade == Finding::Grade::bad) out.back().text += std::exchange(hint, {});
   }
   compare_predictions(now.name, values_of(old_readings, kPrediction),
                       values_of(new_readings, kPrediction), out);

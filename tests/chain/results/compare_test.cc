@@ -294,7 +294,8 @@ TEST(CompareVerb, FindsLossAndSpeedRegressionsBetweenStores) {
   ASSERT_EQ(project.run({"--store", "other.db"}).code, 0);
   const CliResult other = against("other.db");
   EXPECT_EQ(other.code, 1);
-  EXPECT_THAT(other.out, HasSubstr("loss 1 is 5.6, 5.5 before"));
+  EXPECT_THAT(other.out,
+              HasSubstr("loss 1 is 5.6, 5.5 before; which operator? assay capture --judge -- "));
   EXPECT_THAT(other.out, HasSubstr("50 ips, 100 before"));
 }
 
