@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from assay import seed_check
+from assay import compilers, seed_check
 from assay.draw_distribution import Distribution
 from assay.error_bar import Inputs, bar_of
 from assay.execution import Execution
@@ -175,7 +175,9 @@ class Call:
             raise Stop(UNSUPPORTED, reason)
         if not self.runs and (skip := skip_of(entry, self.inputs.named, job.values)) is not None:
             raise Stop(SKIPPED, skip.reason)
-        return self.functions.of(job, entry)
+        function = self.functions.of(job, entry)
+        compilers.watch(self.native)  # those that it has imported
+        return function
 
     def _ready(self, function: Callable[..., Any]) -> tuple[Callable[..., Any], list[Any], dict[str, Any]]:
         """The function as the case calls it, and its arguments."""

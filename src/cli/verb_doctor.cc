@@ -168,7 +168,7 @@ bool examine_gpus() {
     const auto named = load_device_plugin(file);
     show(stdout, "{}\n",
          named ? fmt::format("ok       plug-in {}: {}", file.string(), (*named)->name)
-               : "missing  ASSAY_DEVICE_PLUGIN: " + named.error().message);
+               : "missing  " + named.error().message);
     if (!named) return false;
   }
   const GpuDriver driver = nvml_driver();

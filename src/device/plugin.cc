@@ -135,6 +135,9 @@ std::filesystem::path device_plugin_file() {
 Result<const AssayDevicePlugin*> load_device_plugin(const std::filesystem::path& file) {
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) {
+    if (std::getenv("ASSAY_DEVICE_PLUGIN") != nullptr) {
+      return fail("ASSAY_DEVICE_PLUGIN: there is no file " + file.string());
+    }
     return fail(
         fmt::format("there is no plug-in for GPUs ({}): this assay was built without CUDA; "
                     "--num_gpus=0 runs on the CPU",

@@ -52,11 +52,28 @@ Result<Channel::Received> Channel::next() {
     }
   }
   job_ = batch_->jobs()->Get(next_index_);
+  compilations_ = 0;
   wire::ArenaHeader& header = arena_.header();
   header.started_ns.store(monotonic_ns(), std::memory_order_relaxed);
   header.stage.store(0, std::memory_order_relaxed);
   header.running.store(next_index_++, std::memory_order_release);
   return Received::job;
+}
+
+std::int64_t Channel::compiling(bool on) {
+  if (!on && compilations_ == 0) return 0;
+  compilations_ += on ? 1 : -1;
+  if (compilations_ != (on ? 1 : 0)) return 0;
+  const std::int64_t now = monotonic_ns();
+  std::atomic<std::int64_t>& started = arena_.header().started_ns;
+  if (on) {  // a start that lies ahead: the limit begins then
+    compiles_from_ns_ = now;
+    started.store(started.load() + kMostCompileNs);
+    return 0;
+  }
+  const std::int64_t took = now - compiles_from_ns_;
+  started.store(started.load() - kMostCompileNs + took);
+  return took;
 }
 
 ino_t Channel::inode_of(const Fd& file) {

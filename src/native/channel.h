@@ -44,6 +44,10 @@ class Channel {
   // Whether the running job is the last of its batch.
   bool at_last_job() const { return batch_ == nullptr || next_index_ == batch_->jobs()->size(); }
 
+  // The running job compiles from now on, or goes on. Its limit does not count that time, up to
+  // kMostCompileNs. Returns the nanoseconds of the compilation that ends; 0 within another one.
+  std::int64_t compiling(bool on);
+
   // Tells the slot at once that the lane ends because its device has failed.
   void end_of_device() const;
 
@@ -68,6 +72,9 @@ class Channel {
   std::uint32_t next_index_ = 0;
   wire::Bytes pending_;  // framed replies
   std::int64_t last_flush_ns_ = 0;
+  static constexpr std::int64_t kMostCompileNs = 240'000'000'000;
+  int compilations_ = 0;  // of the running job that have not ended
+  std::int64_t compiles_from_ns_ = 0;
   bool letting_go_ = false;  // the slot waits for the answer to an empty batch
 };
 

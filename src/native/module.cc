@@ -249,6 +249,13 @@ PyObject* wait_for_device(PyObject* module, PyObject*) {
   return none();
 }
 
+// compiling(on): the running job compiles from now on, or goes on; that time is not its own.
+PyObject* compiling(PyObject* module, PyObject* on) {
+  ModuleState& state = state_of(module);
+  if (state.channel) state.stages.leave_out(state.channel->compiling(on == Py_True));
+  return none();
+}
+
 // enter(stage): the running job is in this Stage from now on.
 PyObject* enter_stage(PyObject* module, PyObject* index) {
   const unsigned long stage = PyLong_AsUnsignedLong(index);
@@ -433,7 +440,7 @@ void release(void* module) {
 // CPython's ABI needs mutable tables, because it fills them in.
 PyMODINIT_FUNC PyInit_assay_native() {
   namespace n = assay::native;
-  static std::array<PyMethodDef, 20> methods{{
+  static std::array<PyMethodDef, 21> methods{{
       {"die_with_parent", n::die_with_parent, METH_VARARGS, nullptr},
       {"prepare", n::prepare_device, METH_VARARGS, nullptr},
       {"open", n::open_channel, METH_VARARGS, nullptr},
@@ -449,6 +456,7 @@ PyMODINIT_FUNC PyInit_assay_native() {
       {"scramble", n::scramble, METH_VARARGS, nullptr},
       {"bound_memory", n::bound_memory, METH_VARARGS, nullptr},
       {"wait", n::wait_for_device, METH_NOARGS, nullptr},
+      {"compiling", n::compiling, METH_O, nullptr},
       {"enter", n::enter_stage, METH_O, nullptr},
       {"times", n::stage_times, METH_NOARGS, nullptr},
       {"evict", n::evict, METH_VARARGS, nullptr},

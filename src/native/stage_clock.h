@@ -32,6 +32,9 @@ class StageClock {
     entered_ns_ = now;
   }
 
+  // Leaves these nanoseconds out of the current stage.
+  void leave_out(std::int64_t nanoseconds) { entered_ns_ += nanoseconds; }
+
   // The times of the run that ends now; the next one starts.
   Times take() {
     enter(stage_);

@@ -404,11 +404,12 @@ Status BatchRun::run_again(std::size_t job) {
   return {};
 }
 
+// The start of a running job moves while its lane compiles.
 void BatchRun::look_at_lane(std::size_t seat) {
   SeatState& state = states_[seat];
   const wire::ArenaHeader& header = seats_[seat].lane->arena()->header();
   const std::uint32_t running = header.running.load(std::memory_order_acquire);
-  if (running >= state.sent.size() || (state.at_hand && running <= *state.at_hand)) return;
+  if (running >= state.sent.size() || (state.at_hand && running < *state.at_hand)) return;
   const std::int64_t now = monotonic_ns();
   const std::int64_t started = header.started_ns.load(std::memory_order_relaxed);
   state.at_hand = running;

@@ -111,7 +111,9 @@ Result<bool> check(int socket, SharedCache& cache, LazyDevice& lazy, const Order
 
 Result<int> compare(int socket) {
   char opened = 0;
-  if (!receive(socket, opened) || opened == 0) return 77;
+  if (!receive(socket, opened) || opened == 0) {
+    return std::getenv("ASSAY_TEST_DEVICE_PLUGIN") != nullptr ? 1 : 77;  // one that is named counts
+  }
   const auto lazy = std::make_shared<LazyDevice>("gpu:0");
   SharedCache cache(lazy);
   int wrong = 0;
