@@ -23,14 +23,14 @@ TEST(ServingBatches, OfKnownServers) {
         Counts{"execute_context_0(0)_generation_64(64)", 0, 0, 64, 64},
         Counts{"execute_context_2(6144)_generation_3(3)", 2, 6144, 3, 3},
         Counts{"execute_6147_context_2(sq6144sk7144sqsq20971520sqsk23019520)_generation_3("
-              "sq3sk6144sqsq3sqsk6144)",
-              2, 6144, 3, 3},
+               "sq3sk6144sqsq3sqsk6144)",
+               2, 6144, 3, 3},
         Counts{"execute_new_1_cached_7", 1, 0, 7, 7},
         Counts{"step[EXTEND bs=15 toks=15360]", 15, 15360, 0, 0},
         Counts{"step[DECODE bs=32]", 0, 0, 32, 32},
         Counts{"step[DECODE bs=64 g_sq=128 g_sqsq=256 g_sqsk=262144 g_sk=131072]", 0, 0, 64, 128},
         Counts{"step[MIXED bs=2 c=1 g=1 c_sq=5 c_sk=8 c_sqsq=25 c_sqsk=40 g_sq=1 g_sk=12]", 1, 5, 1,
-              1},
+               1},
         Counts{"prefill[bs=2 tok=14721 ctx=[7803, 6918]]", 2, 14721, 0, 0},
         Counts{"decode[bs=117/128 tok=117 d=117]", 0, 0, 117, 117}}) {
     const auto batch = parse_serving_batch(known.name);
