@@ -54,7 +54,7 @@ class FakeTensor:
 
 
 def wait_for_file(path):
-    until = time.monotonic() + 20
+    until = time.monotonic() + 100
     while not os.path.exists(path):
         if time.monotonic() > until:
             raise RuntimeError(f"nobody has made {path}")
