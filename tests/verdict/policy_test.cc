@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr Policy kDefault{0.02, 0.03, true, ""};
+const Policy kDefault{0.02, 0.03, true, ""};
 
 Result<Policies> parsed(std::string_view text) {
   return Policies::parse(text, "policies.toml", kDefault);
