@@ -9,8 +9,7 @@
 
 #include "base/fd.h"
 #include "timeline/analysis/analysis.h"
-#include "timeline/analysis/memory.h"
-#include "timeline/analysis/replay.h"
+#include "timeline/analysis/insights.h"
 #include "timeline/importers/importer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
@@ -28,9 +27,7 @@ inline int fuzz_importer(const Importer& importer, std::span<const std::uint8_t>
       std::abort();
     }
   }
-  const Analysis analysis = analyse(*trace);
-  memory_peaks(*trace);
-  replay(*trace, analysis, collectives_of(*trace));
+  insights_of(*trace, analyse(*trace));
   return 0;
 }
 

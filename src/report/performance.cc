@@ -58,16 +58,16 @@ nlohmann::json row_json(std::string_view text, const SpeedRow& row) {
     return fmt::format("{} ±{:.1f}%", time_text(median_of(series.nanoseconds)),
                        spread_of(series.nanoseconds) * 50);
   };
-  nlohmann::json json{{"case", text},
-                      {"what", row.what},
-                      {"test", side(row.left)},
-                      {"reference", side(row.right)},
-                      {"decides", row.decides && has_both(row)}};
-  if (!has_both(row)) return json;
-  json["ratio"] = interval_json(row.ratio);
-  json["told"] = ratio_text(row.ratio);
-  json["speed"] = name(row.speed);
-  return json;
+  nlohmann::json shown{{"case", text},
+                       {"what", row.what},
+                       {"test", side(row.left)},
+                       {"reference", side(row.right)},
+                       {"decides", row.decides && has_both(row)}};
+  if (!has_both(row)) return shown;
+  shown["ratio"] = interval_json(row.ratio);
+  shown["told"] = ratio_text(row.ratio);
+  shown["speed"] = name(row.speed);
+  return shown;
 }
 
 }  // namespace

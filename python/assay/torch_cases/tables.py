@@ -440,6 +440,8 @@ known("ldl_solve", LD=lopsided, pivots=_pivots)
 known("cov", aweights=positive(), fweights=integers(1, 4))
 known("linalg_pinv pinv", rtol=constant(1e-3), atol=constant(1e-3))
 known("lu torch.linalg.lu lu_factor lu_factor_ex", A=lopsided, args=lopsided, input=lopsided, self=lopsided)
-for _name in ("native_batch_norm", "native_layer_norm", "native_group_norm", "_batch_norm_with_update"):
+for _name in (
+    "native_batch_norm _native_batch_norm_legit native_layer_norm native_group_norm _batch_norm_with_update"
+).split():
     # What they save for the backward differs by device.
     known(_name, shown=lambda found, given: found[0])
