@@ -75,8 +75,8 @@ Access access_to(std::string_view target, std::string_view cookies, const Option
     return {true, inner, inner == "/" && !options.open_paths.empty()};
   }
   const auto& open = options.open_paths;
-  const std::size_t name = std::min(path.rfind('/'), path.size());
-  const bool granted = std::ranges::find(open, path.substr(name)) != open.end() ||
+  const std::string_view name = path.substr(std::min(path.rfind('/'), path.size()));
+  const bool granted = std::ranges::find(open, name == "/" ? path : name) != open.end() ||
                        has_cookie(cookies, cookie_name(port), options.token);
   return {granted, path, false};
 }

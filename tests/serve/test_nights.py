@@ -39,7 +39,7 @@ def test_a_folder_of_nights_is_served(run, serve, page):  # noqa: F811
     # What is no run of the folder is none of the page's, and nothing comes without the token.
     for path in ("run/../data.json", "run/%2e%2e/data.json", "run/none/data.json"):
         assert status_of(f"{address}{path}") == 404
-    assert status_of(address.replace("abc/", "run/2026-11-27/")) == 200  # the page without its data
+    assert status_of(address.replace("abc/", "run/2026-11-27/")) == 403
     assert status_of(address.replace("abc/", "run/2026-11-27/data.json")) == 403
 
 

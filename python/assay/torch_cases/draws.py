@@ -169,7 +169,7 @@ under("sigmoid sigmoid_ expit tanh tanh_", "wide", x=_exponents)
 
 
 def _by_parts(x: Any, alpha: float = 1) -> str:
-    return "infinity" if x.dtype in COMPLEX and alpha == 1 else ""
+    return "infinity" if getattr(x, "dtype", None) in COMPLEX and alpha == 1 else ""  # of tensors
 
 
 _SUMS = "add add_ __add__ sub sub_ __sub__ subtract subtract_"
