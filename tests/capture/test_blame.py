@@ -139,6 +139,7 @@ def test_the_planted_fault_comes_first(fault, models, tmp_path):
     assert named[:1] == [stem.strip("_")][: bool(fault)], found
 
 
+@pytest.mark.slow
 def test_the_tutorial_prints_what_it_shows(tmp_path):
     """The lines of docs/tutorials/my-loss-is-nan.md that tell the answer."""
     page = (ROOT / "docs" / "tutorials" / "my-loss-is-nan.md").read_text()

@@ -128,6 +128,7 @@ def test_the_exit_code_and_wrong_input(tmp_path):
         assert done.returncode == 2 and "error: " in done.stderr, words
 
 
+@pytest.mark.slow
 def test_the_programs_own_sitecustomize_and_path_stay(tmp_path):
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "sitecustomize.py").write_text("import builtins\nbuiltins.mark = 'own'\n")
@@ -161,6 +162,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_forked_and_spawned_workers_and_threads_are_captured(tmp_path):
     for method in ("fork", "spawn"):
         done = capture(tmp_path, WORKERS.replace("METHOD", method))
@@ -187,6 +189,8 @@ for _ in range(2):
     optimizer.step()
 if dist.get_rank() == 1:
     torch.ones(7).sin()
+del net, optimizer  # else PyTorch 2.13 aborts at times as it ends, without assay as well
+dist.barrier()
 dist.destroy_process_group()
 """
 
@@ -269,6 +273,7 @@ def test_calls_under_autocast_have_the_dtype_in_which_they_computed(tmp_path):
     assert linear["calls"] == 2 and linear["changed"] == {"autocast": "bfloat16"}
 
 
+@pytest.mark.slow
 def test_fused_kernels_of_inference_are_used_as_without_capture(tmp_path):
     program = (
         MODEL.split("optimizer =")[0]

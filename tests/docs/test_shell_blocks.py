@@ -20,7 +20,7 @@ IN_THE_CLONE = ("README.md", "README.zh-CN.md", "CONTRIBUTING.md", "examples/REA
 IN_AN_EMPTY_FOLDER = ("docs/tutorials/**/*.md", "docs/how-to/**/*.md", "docs/zh-CN/**/*.md")
 # Their commands take more than 10 s.
 SLOW = {
-    *("examples/README.md", "docs/tutorials/pytorch-a-against-b.md"),
+    *("examples/README.md", "docs/tutorials/pytorch-a-against-b.md", "docs/how-to/report-a-bug-upstream.md"),
     *("docs/how-to/capture-a-program.md", "docs/how-to/judge-a-kernel.md", "docs/how-to/resume-and-rerun.md"),
     *("docs/how-to/pytorch-training-as-a-chain.md", "docs/how-to/two-nightly-wheels.md"),
     "docs/how-to/work-with-corpora.md",

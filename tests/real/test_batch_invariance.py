@@ -68,6 +68,7 @@ def test_planted_kernels_are_caught_in_each_draw_and_right_ones_in_none(draws):
     passes_in_torch(KERNELS.with_name("batch_checks.py"), draws)
 
 
+@pytest.mark.slow
 def test_rounding_is_accepted_where_only_that_is_required(require):
     assert require("batches=rounding", *kernel("split_by_batch"))[0] == 0
 

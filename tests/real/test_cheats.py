@@ -62,6 +62,7 @@ def silu(x):
 """
 
 
+@pytest.mark.slow
 def test_six_of_six_cheats_are_found(tmp_path):
     if not ASSAY.exists() or not (ROOT / ".venv" / "torch").exists():
         pytest.skip("PyTorch or assay is not there: make build")

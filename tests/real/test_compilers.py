@@ -29,6 +29,7 @@ def reference(x):
 """
 
 
+@pytest.mark.slow
 def test_a_kernel_may_compile_for_longer_than_the_limit(tmp_path):
     if not ASSAY.exists() or not (ROOT / ".venv" / "torch").exists():
         pytest.skip("PyTorch or assay is not there: make build")

@@ -1,5 +1,6 @@
 """Cases of the newer forms with the real frameworks: sparse tensors, layers, optimizers, strides, places."""
 
+import pytest
 from engine import run
 
 RIGHT = (
@@ -43,6 +44,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 def test_the_newer_forms_agree(tmp_path):
     expected = dict.fromkeys(RIGHT, "pass") | FOUND | WRONG
     corpus = tmp_path / "cases.txt"

@@ -36,6 +36,7 @@ def test_verdicts_are_those_of_a_direct_comparison(tmp_path):
     assert verdicts(tmp_path / "compared") == direct
 
 
+@pytest.mark.slow
 def test_a_digest_keeps_what_the_error_bar_depends_on(tmp_path):
     """Of these results most elements are exact, and one is 32 ulps off after cancellation: right, since
     others show that the reference rounds as well."""

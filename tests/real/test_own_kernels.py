@@ -95,6 +95,7 @@ def test_a_module_has_its_parameters_filled(kernel):
     assert code == 1 and "elements differ" in output, output
 
 
+@pytest.mark.slow
 def test_a_kernel_in_place_is_compared_by_what_it_changes(kernel):
     inputs = '(Tensor([8, 32], "float32"), Tensor([3], "float32"))'
     flags = (f"--reference={own('add_one_reference')}", "--changes=x")
@@ -113,6 +114,7 @@ def test_value_rules_make_valid_indices(kernel):
     assert code == 0, output
 
 
+@pytest.mark.slow
 def test_what_a_kernel_refuses_of_the_added_is_no_fault(kernel):
     inputs = '(Tensor([8, 32], "float32"))'
     code, output = kernel(own("only_multiples_of_32"), f"--reference={own('twice')}", inputs=inputs)
@@ -122,6 +124,7 @@ def test_what_a_kernel_refuses_of_the_added_is_no_fault(kernel):
     assert code == 1 and "AssertionError" in output, output
 
 
+@pytest.mark.slow
 def test_a_kernel_without_gradient_is_judged_by_its_results(kernel):
     inputs = '(Tensor([8, 32], "float32"))'
     flags = (f"--reference={own('twice')}", "--no-larger-shapes")
@@ -154,6 +157,7 @@ def test_wrong_input_is_refused(kernel, function, flags, inputs, told):
     assert code == 2 and told in output, output
 
 
+@pytest.mark.slow
 def test_speed_is_measured_beside_the_reference(kernel, tmp_path):
     inputs = '(Tensor([8, 32], "float32"))'
     flags = (f"--reference={own('twice')}", "--no-larger-shapes", "--values=usual", "--speed")
@@ -162,6 +166,7 @@ def test_speed_is_measured_beside_the_reference(kernel, tmp_path):
     assert "forward host warm" in (tmp_path / "run" / "speed" / "performance.csv").read_text()
 
 
+@pytest.mark.slow
 def test_the_script_of_a_finding_imports_the_kernel(kernel, tmp_path):
     flags = (f"--reference={cheat('right')}", "--log_dir=run", "--no-larger-shapes")
     inputs = '(Tensor([2, 3], "float32"), Tensor([3], "float32"))'

@@ -36,6 +36,7 @@ def fixture_assay(tmp_path):
     return assay
 
 
+@pytest.mark.slow
 def test_operators_are_counted_by_dtype_and_group_and_compared(assay, tmp_path):
     (tmp_path / "back_end.py").write_text(BACK_END)
     (tmp_path / "cases.txt").write_text("\n".join(CASES) + "\n")

@@ -89,6 +89,7 @@ def test_an_operator_of_ones_own_does_not_pass_against_itself(api, tmp_path):
     assert listed(tmp_path, "pass") == set(PYTORCH)
 
 
+@pytest.mark.slow
 def test_each_report_counts_it(api, tmp_path):
     api(OWN)
     assert "self_only" in report(tmp_path)

@@ -3,6 +3,8 @@
 import pathlib
 import sys
 
+import pytest
+
 FOLDER = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER.parents[1] / "python"), str(FOLDER)]
 
@@ -20,6 +22,7 @@ def test_large_inputs_are_made_once_and_what_writes_into_one_is_found(tmp_path):
     assert "input" in str(finding), finding
 
 
+@pytest.mark.slow
 def test_inputs_beyond_the_machine_s_memory_are_refused_before_they_fill_it(tmp_path):
     """Two that each fit, so that no allocator refuses them; 5 s would not do to fill them."""
     with open("/proc/meminfo") as facts:

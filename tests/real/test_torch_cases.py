@@ -294,6 +294,7 @@ torch.overrides.get_testing_overrides()[wrong] = lambda: None
 """
 
 
+@pytest.mark.slow
 def test_memory_formats_are_passed_on(api, tmp_path):
     said, listed = api(MEMORY_FORMATS, code=None)
     assert len(listed("pass").splitlines()) == len(MEMORY_FORMATS), said
@@ -324,6 +325,7 @@ torch.sparse.sum.__module__ = "torch.sparse"
 """
 
 
+@pytest.mark.slow
 def test_functions_of_sparse_tensors(api, tmp_path):
     said, listed = api(SPARSE, code=None)
     assert len(listed("pass").splitlines()) == len(SPARSE), said
@@ -334,6 +336,7 @@ def test_functions_of_sparse_tensors(api, tmp_path):
     assert len(listed("mismatch").splitlines()) == 2, said
 
 
+@pytest.mark.slow
 def test_the_script_of_a_finding_shows_the_fault_with_pytorch_alone(api, tmp_path):
     """`torch.renorm` of complex numbers has NaN as its gradient (docs/findings)."""
     api(['torch.renorm(Tensor([6, 8], "complex64"), math.inf, 0, 0.1)'], code=1)
@@ -524,6 +527,7 @@ def test_a_device_whose_module_is_missing(api):
     assert "rename_privateuse1_backend" in said
 
 
+@pytest.mark.slow
 def test_compilers_keep_their_results_where_no_other_user_gets_in(api, tmp_path, monkeypatch):
     shared = tmp_path / "shared"
     planted = shared / f"torchinductor_{getpass.getuser()}"

@@ -37,6 +37,7 @@ def test_a_threshold_replaces_the_bar_of_its_api_only(tmp_path):
     assert outcomes(tmp_path / "c", [WIDE, ABS], flag) == ["mismatch", "pass"]
 
 
+@pytest.mark.slow
 def test_bitwise_runs_tell_how_far_each_api_is(tmp_path):
     found = outcomes(tmp_path, [ABS, EXP], "--bitwise_alignment=True")
     table = list(csv.DictReader((tmp_path / "run/bitwise.csv").open()))

@@ -4,6 +4,8 @@ import os
 import pathlib
 import sys
 
+import pytest
+
 FOLDER = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER.parents[1] / "python"), str(FOLDER)]
 os.environ.pop("ASSAY_FRAMEWORK", None)
@@ -12,6 +14,7 @@ from engine import outcomes_by_api  # noqa: E402
 from faulty_values import CASES, FAULTS, OWN_FAULTS  # noqa: E402
 
 
+@pytest.mark.slow
 def test_every_planted_fault_is_found(tmp_path):
     assert outcomes_by_api(tmp_path, CASES, "faulty_values") == dict.fromkeys(FAULTS, "mismatch")
 

@@ -67,6 +67,7 @@ def test_doctor_does_not_ask_for_paddle_beside_pytorch(doctor):
     assert named.returncode == 1 and "missing  paddle" in named.stdout, named.stdout
 
 
+@pytest.mark.slow
 def test_doctor_says_that_each_start_compiles_pytorch(doctor, tmp_path):
     """Where Python finds no bytecode and writes none."""
     python = ROOT / ".venv" / "torch" / "bin" / "python"
