@@ -309,7 +309,11 @@ known("scatter scatter_", family="gather_scatter", index=_apart)
 known("scatter_add scatter_add_ scatter_reduce scatter_reduce_", family="gather_scatter", index=_INDEX)
 known("put put_", family="gather_scatter", index=_anywhere)
 known("take", family="gather_scatter", index=lambda x: _both_ways(x))
-known("take_along_dim", family="gather_scatter", indices=_both_ways)
+known(  # places of the flattened tensor count from its start only
+    "take_along_dim",
+    family="gather_scatter",
+    indices=lambda x, axis=None: _INDEX if axis is None else _both_ways(x, axis),
+)
 
 
 def _starts(this: Any, input: Any, include_last_offset: bool = False) -> Any:
