@@ -18,7 +18,6 @@ torch.nn.functional.batch_norm(Tensor([4, 3], "float32"), Tensor([3], "float32")
 torch.nn.functional.nll_loss(Tensor([3, 5], "float32"), Tensor([3], "int64"))
 torch.nn.functional.dropout(Tensor([40, 50], "float32"), p=0.3)
 torch.gather(Tensor([4, 5], "float32"), 1, Tensor([4, 2], "int64"))
-torch.take_along_dim(Tensor([5, 5], "float32"), Tensor([5, 2], "int64"))
 torch.index_copy(Tensor([6, 5], "float32"), 0, Tensor([3], "int64"), Tensor([3, 5], "float32"))
 torch.scatter(Tensor([6, 5], "float32"), 0, Tensor([3, 5], "int64"), Tensor([3, 5], "float32"))
 torch.linalg.solve(Tensor([4, 4], "float64"), Tensor([4, 2], "float64"))
@@ -156,6 +155,12 @@ def api(tmp_path):
 def test_functions_of_every_namespace_pass(api):
     _, listed = api(PASSING)
     assert listed("pass").splitlines() and len(listed("pass").splitlines()) == len(PASSING)
+
+
+def test_places_of_a_flattened_tensor_count_from_its_start(api):
+    case = 'torch.take_along_dim(Tensor([5, 5], "float32"), Tensor([5, 2], "int64"))'
+    _, listed = api([case], "--values=usual")
+    assert listed("pass").splitlines() == [case]
 
 
 MODULES = """\
