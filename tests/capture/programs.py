@@ -2,13 +2,11 @@
 
 import json
 import os
-import pathlib
 import subprocess
 
 import pytest
+from tree import ASSAY, ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-ASSAY = ROOT / "build" / "release" / "bin" / "assay"
 TORCH = ROOT / ".venv" / "torch" / "bin" / "python"
 PADDLE = ROOT / ".venv" / "paddle" / "bin" / "python"
 

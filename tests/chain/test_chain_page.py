@@ -1,14 +1,12 @@
 """The pages of chains and of their campaigns, in a real Chromium."""
 
-import pathlib
 import shutil
 import subprocess
 
 import pytest
 from looks import check_looks, chromium_page
+from tree import ASSAY, ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-ASSAY = ROOT / "build" / "release" / "bin" / "assay"
 EXAMPLE = ROOT / "examples" / "chain"
 STORE = "test_tipc/assay/line/train_infer_python/lite_train_lite_infer/chain.db"
 

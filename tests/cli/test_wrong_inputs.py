@@ -1,13 +1,10 @@
 """Wrong command lines: each ends with exit code 2 and one line that helps, before any case runs."""
 
-import pathlib
 import shlex
 import subprocess
 
 import pytest
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-ASSAY = ROOT / "build" / "release" / "bin" / "assay"
+from tree import ASSAY
 
 pytestmark = pytest.mark.skipif(not ASSAY.exists(), reason="build the target assay")
 

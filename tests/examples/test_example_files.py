@@ -2,16 +2,14 @@
 
 import json
 import os
-import pathlib
 import shutil
 import subprocess
 
 import pytest
 import tomllib
 import yaml
+from tree import ASSAY, ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-ASSAY = ROOT / "build" / "release" / "bin" / "assay"
 EXAMPLES = ROOT / "examples"
 
 pytestmark = pytest.mark.skipif(

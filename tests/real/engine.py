@@ -5,9 +5,7 @@ import pathlib
 import subprocess
 
 import pytest
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-ASSAY = ROOT / "build" / "release" / "bin" / "assay"
+from tree import ASSAY, ROOT
 
 
 def run(folder, corpus, *flags):

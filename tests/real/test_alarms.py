@@ -5,7 +5,8 @@ A [[fault]] of a finding means that somebody has looked at the call itself, with
 import pathlib
 
 import pytest
-from engine import ROOT, failures, run, unknown_faults
+from engine import failures, run, unknown_faults
+from tree import ROOT
 
 pytestmark = pytest.mark.slow
 

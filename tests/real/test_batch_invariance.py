@@ -5,7 +5,8 @@ import re
 import subprocess
 
 import pytest
-from engine import ASSAY, ROOT, passes_in_torch
+from engine import passes_in_torch
+from tree import ASSAY, ROOT
 
 KERNELS = pathlib.Path(__file__).resolve().parent / "batch_kernels.py"
 INPUTS = '(Tensor([16, 4096], "float32"), Tensor([4096], "float32"))'

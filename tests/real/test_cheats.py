@@ -3,7 +3,7 @@
 import subprocess
 
 import pytest
-from engine import ASSAY, ROOT
+from tree import ASSAY, ROOT
 
 # silu(x) as an operator of its own library, right once and wrong in six ways.
 KERNELS = """

@@ -3,7 +3,7 @@
 import subprocess
 
 import pytest
-from engine import ASSAY, ROOT
+from tree import ASSAY, ROOT
 
 TRITON = """
 import time

@@ -5,7 +5,8 @@ import shutil
 import subprocess
 
 import pytest
-from engine import ASSAY, ROOT, run
+from engine import run
+from tree import ASSAY, ROOT
 
 EXAMPLE = ROOT / "examples" / "custom_operator"
 CASES = (

@@ -12,8 +12,9 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER.parents[1] / "python"), str(FOLDER)]
 os.environ.pop("ASSAY_FRAMEWORK", None)
 
-from engine import ASSAY, run  # noqa: E402
+from engine import run  # noqa: E402
 from faulty_torch import CASES  # noqa: E402
+from tree import ASSAY  # noqa: E402
 
 pytestmark = pytest.mark.slow
 

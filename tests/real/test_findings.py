@@ -8,7 +8,8 @@ import re
 import subprocess
 
 import pytest
-from engine import ASSAY, ROOT, run
+from engine import run
+from tree import ASSAY, ROOT
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,8 @@ import sqlite3
 import subprocess
 
 import pytest
-from engine import ASSAY, ROOT, run
+from engine import run
+from tree import ASSAY, ROOT
 
 STEP = 4  # every fourth line of the examples
 

@@ -11,7 +11,7 @@ import subprocess
 import time
 
 import pytest
-from engine import ASSAY, ROOT
+from tree import ASSAY, ROOT
 
 pytestmark = pytest.mark.slow
 SHARED = ROOT.parent / "shared" / "robust"

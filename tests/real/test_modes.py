@@ -5,7 +5,7 @@ import json
 import subprocess
 
 import pytest
-from engine import ASSAY, ROOT
+from tree import ASSAY, ROOT
 
 ADD = 'paddle.add(Tensor([4, 5], "float32"), Tensor([4, 5], "float32"))'
 MATMUL = 'paddle.matmul(Tensor([4, 5], "float32"), Tensor([5, 3], "float32"))'

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from engine import ASSAY, ROOT
+from tree import ASSAY, ROOT
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 os.environ.pop("ASSAY_FRAMEWORK", None)

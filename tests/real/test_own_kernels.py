@@ -4,7 +4,7 @@ import pathlib
 import subprocess
 
 import pytest
-from engine import ASSAY, ROOT
+from tree import ASSAY, ROOT
 
 HERE = pathlib.Path(__file__).resolve().parent
 CHEATS = HERE / "kernel_cheats.py"

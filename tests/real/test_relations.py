@@ -4,7 +4,7 @@ import json
 import subprocess
 
 import pytest
-from engine import ASSAY, ROOT
+from tree import ASSAY, ROOT
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ import re
 import subprocess
 
 import pytest
-from engine import ASSAY, ROOT
+from tree import ASSAY, ROOT
 
 BACK_END = """
 import torch

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 import pytest
-from engine import ASSAY, ROOT
+from tree import ASSAY, ROOT
 
 # Operators of a library of one's own: a wrong gelu, a mean that is rounded to half, half a gradient.
 OPERATORS = """

@@ -4,7 +4,8 @@ import pathlib
 import subprocess
 
 import pytest
-from engine import ASSAY, ROOT, run
+from engine import run
+from tree import ASSAY, ROOT
 
 TRACE = (pathlib.Path(__file__).parent / "trace.txt").read_text()
 # Lines that the CPU has no kernel for, which a GPU has.

@@ -8,7 +8,8 @@ import subprocess
 import time
 
 import pytest
-from test_page import ASSAY, Run
+from fake_runs import Run
+from tree import ASSAY
 
 
 class Server:

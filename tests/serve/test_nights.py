@@ -5,7 +5,8 @@ import subprocess
 import urllib.error
 import urllib.request
 
-from test_page import ASSAY, page, run, serve, verdict, view, wait_for  # noqa: F401
+from test_page import verdict, view, wait_for
+from tree import ASSAY
 
 
 def status_of(address):
@@ -16,7 +17,7 @@ def status_of(address):
         return error.code
 
 
-def test_a_folder_of_nights_is_served(run, serve, page):  # noqa: F811
+def test_a_folder_of_nights_is_served(run, serve, page):
     run.go(["echo", "echo"], size=3, run="nights/2026-11-27")
     run.go(["echo", "wrong"], size=3, run="nights/2026-11-28 b")
     (run.folder / "run").symlink_to("nights")
@@ -43,7 +44,7 @@ def test_a_folder_of_nights_is_served(run, serve, page):  # noqa: F811
     assert status_of(address.replace("abc/", "run/2026-11-27/data.json")) == 403
 
 
-def test_old_nights_are_deleted(run):  # noqa: F811
+def test_old_nights_are_deleted(run):
     for night in ("a", "b", "c", "d"):
         run.go(["echo"], size=3, run=f"nights/{night}")
     nights = run.folder / "nights"

@@ -2,77 +2,13 @@
 
 import json
 import os
-import pathlib
 import shlex
 import subprocess
-import sys
 import time
 
 import pytest
-from looks import check_looks, chromium_page
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-ASSAY = ROOT / "build" / "release" / "bin" / "assay"
-SETTINGS = """version = 1
-[frameworks.paddle]
-python = "{python}"
-environment = ["ASSAY_FRAMEWORK_MODULE=fake_framework", "PYTHONPATH={fake}"]
-[frameworks.torch]
-python = "{python}"
-environment = ["ASSAY_FRAMEWORK_MODULE=fake_framework", "PYTHONPATH={fake}"]
-"""
-
-
-class Run:
-    """A run of fake frameworks in a folder."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        fake = ROOT / "tests" / "engine" / "fake"
-        (folder / "assay.toml").write_text(SETTINGS.format(python=sys.executable, fake=fake))
-
-    def words(self, cases, run):
-        (self.folder / "cases.txt").write_text("\n".join(cases) + "\n")
-        words = ["--api_config_file=cases.txt", f"--log_dir={run}", "--num_gpus=0", "--num_workers_per_gpu=2"]
-        return [ASSAY, "api", *words]
-
-    def go(self, apis, size, run="run"):
-        cases = [f'paddle.fake.{api}(Tensor([{size + i}], "float32"))' for i, api in enumerate(apis)]
-        done = subprocess.run(
-            self.words(cases, run), cwd=self.folder, capture_output=True, text=True, timeout=120
-        )
-        assert done.returncode in (0, 1), done.stdout + done.stderr
-
-
-@pytest.fixture
-def run(tmp_path):
-    if not ASSAY.exists():
-        pytest.skip("assay is not built: make build")
-    return Run(tmp_path)
-
-
-@pytest.fixture
-def serve(run):
-    """Starts `assay serve` on the run; gives the address that it prints."""
-    servers = []
-
-    def start(*words, **environment):
-        command = [ASSAY, "serve", run.folder / "run", *words]
-        servers.append(
-            subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment})
-        )
-        return servers[-1].stdout.readline().strip()
-
-    yield start
-    for server in servers:
-        server.terminate()
-        assert server.wait() == 0
-
-
-@pytest.fixture
-def page():
-    with chromium_page() as opened:
-        yield opened
+from looks import check_looks
+from tree import ASSAY
 
 
 def cells(page):

@@ -5,14 +5,12 @@ tests/store/earlier has one small store for each version: docs/how-to/release.md
 
 import gzip
 import json
-import pathlib
 import re
 import subprocess
 
 import pytest
+from tree import ASSAY, ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-ASSAY = ROOT / "build" / "release" / "bin" / "assay"
 STORES = sorted((ROOT / "tests/store/earlier").glob("*.db.gz"))
 
 pytestmark = pytest.mark.skipif(not ASSAY.exists(), reason="build the target assay")

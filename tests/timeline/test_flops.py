@@ -5,9 +5,8 @@ import pathlib
 import subprocess
 
 import pytest
+from tree import ASSAY, ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-ASSAY = ROOT / "build" / "release" / "bin" / "assay"
 PYTHON = ROOT / ".venv" / "torch" / "bin" / "python"
 
 # Convolutions (strided, dilated, transposed), linear layers, products of batches; forward and backward.

@@ -14,9 +14,8 @@ import subprocess
 import time
 
 import pytest
+from tree import ASSAY
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-ASSAY = ROOT / "build" / "release" / "bin" / "assay"
 UI = "https://ui.perfetto.dev/"
 PORT = 9001  # the only one that the UI may fetch from
 STAGES, MICRO_BATCHES, STEPS = 4, 8, 3

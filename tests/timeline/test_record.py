@@ -1,14 +1,11 @@
 """`assay timeline record`, as a user calls it: what each way to limit a recording leaves in the trace."""
 
 import json
-import pathlib
 import subprocess
 import sys
 
 import pytest
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-ASSAY = ROOT / "build" / "release" / "bin" / "assay"
+from tree import ASSAY, ROOT
 
 STEPS = """
 import assay, time

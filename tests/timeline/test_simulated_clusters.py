@@ -1,13 +1,11 @@
 """Simulated clusters of known faults: the right culprit comes first, with its true gain."""
 
-import pathlib
 import subprocess
 import sys
 
 import pytest
+from tree import ASSAY, ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-ASSAY = ROOT / "build" / "release" / "bin" / "assay"
 SIMULATION = ROOT / "bench" / "timeline" / "simulated_clusters.py"
 
 

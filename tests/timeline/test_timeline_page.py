@@ -1,14 +1,12 @@
 """The page of `assay timeline analyze`, in a real Chromium."""
 
 import json
-import pathlib
 import subprocess
 
 import pytest
 from looks import check_looks, chromium_page
+from tree import ASSAY
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-ASSAY = ROOT / "build" / "release" / "bin" / "assay"
 EVIL = "<img src=x onerror=alert(1)>"
 
 

@@ -8,9 +8,7 @@ import subprocess
 import sys
 
 import pytest
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-ASSAY = ROOT / "build" / "release" / "bin" / "assay"
+from tree import ASSAY, ROOT
 
 pytestmark = pytest.mark.skipif(not ASSAY.exists(), reason="assay is not built: make build")
 

@@ -3,15 +3,12 @@
 import email
 import importlib.util
 import os
-import pathlib
 import re
 import subprocess
 import sys
 
 import pytest
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-ASSAY = ROOT / "build" / "release" / "bin" / "assay"
+from tree import ASSAY, ROOT
 
 
 @pytest.fixture(scope="module")
