@@ -23,7 +23,7 @@ configure: $(INSTALLED)
 	@$(CMAKE) --preset release -DCMAKE_UNITY_BUILD=$(UNITY) >build/configure.log 2>&1 || \
 	  { cat build/configure.log; exit 1; }
 
-build: configure ## build everything but the benchmarks
+build: configure ## build everything but the benchmarks and the slow tests
 	@$(if $(INSTALLED),tools/setup --environments dev)
 	@$(CMAKE) --build --preset release -j $(JOBS) --target $(TARGETS)
 
@@ -39,8 +39,8 @@ check: ## build, lint and pass every quick test (PART=FOLDER: one folder of test
 check-all: ## check, and the slow tests, clang-tidy, sanitizers, fuzzers, wheel (or PART)
 	@PART=$(PART) tools/check all
 
-test: build ## only the tests of the C++ part
-	@ctest --preset release -j $(JOBS)
+test: build ## only the quick tests of the C++ part
+	@ctest --preset release -LE '^slow$$' -j $(JOBS)
 
 lint: setup ## formatting, clang-tidy, ruff
 	@tools/setup dev

@@ -155,15 +155,19 @@ function(assay_cuda_test name)
   list(TRANSFORM arg_LINKS REPLACE "(.+)" "assay_\\1_cuda")
   target_link_libraries(${name} PRIVATE ${arg_LINKS})
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 LABELS unit)
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 LABELS "unit;slow")
+  set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  add_dependencies(slow_tests ${name})
 endfunction()
 
 # assay_test(NAME SOURCES file… [LINKS folder…] [SYSTEM] [SLOW] [SHARDS 1 2…]): a GTest program under tests/, run by
 # ctest. SYSTEM marks one that starts real programs and frameworks: it begins before the short ones, and does not
-# run under sanitizers. SLOW marks one that `make check` leaves to `make check-all`. SHARDS splits its tests among
-# as many runs, side by side. One program of many files compiles sooner than many programs.
+# run under sanitizers. SLOW marks one that `make check` neither builds nor runs; `make check-all` builds slow_tests.
+# SHARDS splits its tests among as many runs, side by side. One program of many files compiles sooner than many
+# programs.
 add_custom_target(unit_tests)
 add_custom_target(fuzzers)
+add_custom_target(slow_tests)
 function(assay_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "SYSTEM;SLOW" "" "LINKS;LIBRARIES;SOURCES;SHARDS")
   add_executable(${name} ${arg_SOURCES})
@@ -178,6 +182,8 @@ function(assay_test name)
   endif()
   if(arg_SLOW)
     list(APPEND labels slow)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    add_dependencies(slow_tests ${name})
   endif()
   set(tests ${name})
   if(arg_SHARDS)
