@@ -15,9 +15,10 @@ from assay.in_place import InPlace
 from assay.inputs import GIANT, LARGE_INPUT, CaseInputs, Context, refers
 from assay.layers import LAYER
 from assay.names import callable_name, public_name
+from assay.observed import skipped
 from assay.operators import ROOT as OPERATORS
 from assay.operators import check_arguments, custom_name
-from assay.regimes import equalities_of, skip_of, specs_in
+from assay.regimes import OBSERVED, equalities_of, skip_of, specs_in
 from assay.registry import REGISTRY, Api
 from assay.results import flatten
 from assay.shared import UPSTREAM
@@ -173,7 +174,11 @@ class Call:
         self.inputs.name_arguments()
         if entry is not None and self.refers and (reason := ignored_by(entry, self.inputs.named)):
             raise Stop(UNSUPPORTED, reason)
-        if not self.runs and (skip := skip_of(entry, self.inputs.named, job.values)) is not None:
+        if job.values == OBSERVED:
+            skip = skipped(entry, self.inputs.named, self.inputs.observed)
+        else:
+            skip = None if self.runs else skip_of(entry, self.inputs.named, job.values)
+        if skip is not None:
             raise Stop(SKIPPED, skip.reason)
         function = self.functions.of(job, entry)
         compilers.watch(self.native)  # those that it has imported

@@ -9,9 +9,10 @@ from assay.dump import Dump
 from assay.frameworks import Framework
 from assay.handover import HandOver
 from assay.layers import OPTIMIZER, STEPS, Made
-from assay.regimes import FORWARD_ONLY, fill_of, is_free, is_narrow, specs_in
+from assay.observed import drawn, unusual, values_of
+from assay.regimes import FORWARD_ONLY, OBSERVED, fill_of, is_free, is_narrow, specs_in
 from assay.registry import Api
-from assay.rules import Literal, ask
+from assay.rules import Literal, Sample, ask
 from assay.spec import FLOATING, RESULT_PLACES, DtypeName, PlaceName, TensorSpec
 from assay.torch_cases.entries import Named, entry_of
 from assay.variant import Variant
@@ -57,11 +58,13 @@ class CaseInputs:
         self.dumped: list[tuple[str, Any]] = []
         forward_only = job.values in FORWARD_ONLY or not job.settings.backward or job.lane.no_gradients
         self.forward_only = forward_only or self._composed()
+        self.observed = values_of(self.native, job)  # of its tensors, under the regime `observed`
+        self.special = ""  # "nan" or "inf" if they may have these
         self.changes = ""  # the parameter that the call changes in place
 
     def _composed(self) -> bool:
         """Whether the gradient is PyTorch's composition in the call's own dtype, which may overflow."""
-        if self.entry is None or not self.entry.own or self.job.values not in ("wide", "exact"):
+        if self.entry is None or not self.entry.own or self.job.values not in ("wide", "exact", OBSERVED):
             return False
         specs = specs_in((*self.job.args, *self.job.kwargs.values()))
         return self.job.values == "wide" or any(map(is_narrow, specs))
@@ -76,6 +79,9 @@ class CaseInputs:
         if entry is not None:
             in_place = entry.own and self.named.get("inplace") is True
             self.changes = entry.changes or (entry.parameters[0] if in_place else "")
+        if self.observed and entry is not None:
+            self.special = unusual(entry, self.named, self.observed)
+            self.forward_only = self.forward_only or bool(self.special)
 
     def _names(self, parameters: Any, args: Any, kwargs: Any) -> None:
         self.named |= zip(names_of(parameters, args), args, strict=True)
@@ -189,6 +195,8 @@ class CaseInputs:
         size = spec.size
         self.elements += size
         fill = fill_of(self.entry, parameter, self.named, spec, self.job.values, self.rules)
+        if self.observed:
+            fill = drawn(fill, spec, self.observed.get(spec.index), self.job.seed, self.special)
         if tensor is not None:  # a layer owns its parameters
             if not self._left_unfilled(spec, size, fill):
                 self._fill(spec, size, tensor, parameter, fill)
@@ -228,7 +236,7 @@ class CaseInputs:
         pointer, code = self.framework.pointer(tensor) if size else 0, CODES[spec.dtype]
         if fill is None:
             self.native.fill(spec.index, pointer, size, code)
-        elif isinstance(fill, Literal):
+        elif isinstance(fill, Literal | Sample):
             values = array("d", fill.values)
             if len(values) != size:
                 refuse(f"{parameter}: the rule gives {len(values)} values for {size} elements")

@@ -15,7 +15,7 @@ from assay.handover import HandOver
 from assay.inputs import GIANT, LARGE_INPUT, Context, is_large, only_itself
 from assay.operators import spelled
 from assay.orphans import Leaks
-from assay.regimes import USUAL, Skip, Tensors, skip_of, specs_in
+from assay.regimes import OBSERVED, USUAL, Skip, Tensors, skip_of, specs_in
 from assay.sanitizer import Sanitizer
 from assay.spec import FLOATING
 from assay.truth import evaluations
@@ -174,7 +174,7 @@ class Lane:
         """Whether the case runs under these values: what the arguments that it had under usual values tell.
         False if they do not. Half of all trials are skipped, so asking before a call is built pays."""
         of, tensors = self.tensors
-        if tensors is None or of != job.id or job.lane.dump_dir:
+        if tensors is None or of != job.id or job.lane.dump_dir or job.values == OBSERVED:
             return False
         try:
             return skip_of(tensors.entry, tensors.named, job.values, tensors) or True

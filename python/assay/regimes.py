@@ -46,6 +46,7 @@ USUAL = "usual"
 # Regimes that compare results only: derivatives are undefined at NaN and infinity.
 FORWARD_ONLY = frozenset({"nan", "infinity", "bulk", "constant"})
 SAME = "constant"
+OBSERVED = "observed"  # as a capture has seen them (assay.observed); only on demand
 
 HUGE = 1.7e308
 NORMAL = 0.0  # the smallest normal number of the dtype

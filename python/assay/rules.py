@@ -53,6 +53,12 @@ class Literal(NamedTuple):
     values: Sequence[float]
 
 
+class Sample(NamedTuple):
+    """Values that stand for others of their kind. Unlike those of a Literal they may be rounded."""
+
+    values: Sequence[float]
+
+
 WORKED_OUT = (Fill, Literal)
 
 

@@ -22,7 +22,7 @@ from assay.bugs import note_bug
 from assay.call import Call
 from assay.frameworks import Framework
 from assay.precise import precise
-from assay.regimes import SAME, specs_in, traits_of
+from assay.regimes import OBSERVED, SAME, specs_in, traits_of
 from assay.rules import CONSTANT, ENDS, INTEGERS, Fill, Literal
 from assay.spec import TensorSpec
 from assay.variant import Leaves, Variant
@@ -52,7 +52,7 @@ BELIEVED_FROM = 12  # perturbations that the slot asks for before it believes a 
 # Evaluations with perturbed intermediate results, for up to so many elements of inputs.
 ROUNDINGS = {1 << 16: 4, 1 << 20: 2}
 # Regimes without this have exact or special outputs, which no rounding excuses.
-ROUNDED = frozenset({"usual", "wide", "layout", "constant", "nan", "infinity"})
+ROUNDED = frozenset({"usual", "wide", "layout", "constant", "nan", "infinity", "observed"})
 
 
 class Widened(Variant):
@@ -239,7 +239,7 @@ def that_show(of: Call, truth: Widened, function: Any) -> list[Call]:
     """The evaluations that count at some elements only. One that fails is left out, and so is what follows
     two roundings that show nothing: then no terms cancel."""
     calls: list[Call] = []
-    if of.job.values == "wide":
+    if of.job.values in ("wide", OBSERVED):
         calls += _shown(of, smaller(of, truth), function, nullcontext())
     roundings = next((count for most, count in ROUNDINGS.items() if of.inputs.elements <= most), 0)
     for number in range(roundings):

@@ -55,6 +55,16 @@ constexpr std::string_view kSpecialValues = "nan,infinity,bulk";
 
 constexpr std::array<std::string_view, 2> kTolerances{"bar", "engineV2"};
 
+// The capture that --values=observed draws by.
+Result<std::string> capture_of(const ApiOptions& options) {
+  std::error_code error;
+  const std::string file = options.files.size() == 1 ? options.files[0] : options.api_config_file;
+  if (std::filesystem::exists(file, error)) return std::filesystem::absolute(file).string();
+  return usage_error(
+      "--values=observed draws by one file of assay capture --summaries: assay api CAPTURE "
+      "--values=observed");
+}
+
 Status choose_judgement(const ApiOptions& options, wire::CaseSettingsT& settings) {
   ASSAY_CHECK(check_choice("--tolerance", kTolerances, options.tolerance));
   const ModeInfo* mode = find_mode(settings.mode);
@@ -79,10 +89,14 @@ Status choose_judgement(const ApiOptions& options, wire::CaseSettingsT& settings
   const std::vector<std::string> regimes = split_at(wire::kAllValues, ',');
   for (const std::string& name : entries_of(options.values)) {
     const std::string_view known = name == "special" ? kSpecialValues : std::string_view(name);
-    if (name != "special" && std::ranges::find(regimes, name) == regimes.end()) {
+    if (name != "special" && name != wire::kObservedValues &&
+        std::ranges::find(regimes, name) == regimes.end()) {
       return usage_error(
-          fmt::format("--values: no value regime is called {}; known: {},special,all{}", name,
-                      wire::kAllValues, suggest(name, regimes)));
+          fmt::format("--values: no value regime is called {}; known: {},special,all,observed{}",
+                      name, wire::kAllValues, suggest(name, regimes)));
+    }
+    if (name == wire::kObservedValues) {
+      ASSAY_TRY(settings.observed, capture_of(options));
     }
     if (name != "usual") settings.values += fmt::format(",{}", known);
   }

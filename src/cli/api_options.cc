@@ -108,9 +108,10 @@ void add_judgement_options(CLI::App& app, ApiOptions& options) {
   add_bool(app, "--error_bar", options.error_bar, "False is --tolerance=engineV2");
   add_bool(app, "--bitwise_alignment", options.bitwise_alignment,
            "The same as --atol=0 --rtol=0, and bitwise.csv: how far each API is from equal bits");
-  app.add_option("--values", options.values,
-                 "Value regimes, separated by commas: usual, wide, special, exact, layout, "
-                 "constant, or all")
+  app.add_option(
+         "--values", options.values,
+         "Value regimes, separated by commas: usual, wide, special, exact, layout, "
+         "constant, or all; observed: as a capture has seen them (assay capture --summaries)")
       ->capture_default_str();
   add_bool(app, "--test_tol", options.test_tol,
            "Find the tolerance that each case needs: tol.csv, tol_stat.csv (by API and dtype) and "

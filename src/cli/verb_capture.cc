@@ -71,8 +71,10 @@ void add_blame_options(CLI::App& app, ModuleOptions& options) {
               "the framework of the program)");
   pass_option(app, options.words, "--reference-lane",
               "The lane whose float64 is trusted, and whose errors are compared (default: torch)");
-  pass_option(app, options.words, "--values", "Value regimes, as in assay api")
-      ->default_str("usual,exact,layout,constant");
+  pass_option(
+      app, options.words, "--values",
+      "Value regimes, as in assay api (default: usual, exact, layout, constant, and observed "
+      "if the capture has summaries)");
   pass_option(app, options.words, "--log_dir", "Folder of the run (default: CORPUS.blame)");
   pass_option(app, options.words, "-n,--num_workers_per_gpu", "Workers; -1: as many as useful")
       ->default_str("-1");
@@ -104,7 +106,8 @@ Verb add_capture_verb(CLI::App& parent) {
             "Also write ranges and counts of the tensors' values, and the first NaN");
   pass_option(*app, words, "--deep",
               "Also write what leaves each module, step by step, to this file");
-  pass_flag(*app, words, "--judge", "Then judge the calls and rank them, as assay blame");
+  pass_flag(*app, words, "--judge",
+            "Then judge the calls and rank them, as assay blame; with --summaries");
   app->option_defaults()->group("With --judge");
   add_blame_options(*app, *options);
   app->option_defaults()->group("Options");

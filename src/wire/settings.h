@@ -17,6 +17,8 @@ namespace assay::wire {
 
 // All value regimes, in the format of CaseSettings.values.
 inline constexpr std::string_view kAllValues = "usual,wide,nan,infinity,bulk,exact,layout,constant";
+// The regime that needs a capture, CaseSettings.observed.
+inline constexpr std::string_view kObservedValues = "observed";
 // All faults that can be planted, in the format of CaseSettings.mutants; see
 // python/assay/mutation/faults.py.
 inline constexpr std::string_view kAllMutants =

@@ -199,6 +199,7 @@ torch.linalg.norm(k)
 k.max(dim=1)
 F.normalize(k)
 ar.tolist()
+F.embedding_bag(torch.randint(0, 8, (3, 4)), torch.randn(8, 6))
 with torch.autocast("cpu", dtype=torch.bfloat16):
     m = nn.Linear(8, 8)
     (m(torch.randn(4, 8)).float().sum()).backward()

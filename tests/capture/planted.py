@@ -31,6 +31,8 @@ CHANGES = {
     "inexact": lambda y: y * (1 + 2**-20),  # within the error bar of a sum
     "half": lambda y: y.to(torch.bfloat16).to(y.dtype),
     "last": last_element,
+    "large": lambda y: torch.where(y > 5e34, y * 1.05, y),
+    "autocast": lambda y: y * 1.25 if torch.is_autocast_enabled("cpu") else y,
     "gradient": lambda y: y.detach() + (y - y.detach()) * 1.05,
 }
 

@@ -87,6 +87,17 @@ def test_a_larger_error_than_in_the_other_lane_is_named(training, tmp_path):
     assert done.stdout.startswith("1. torch.nn.functional.linear: larger error than in torch\n")
 
 
+def test_a_fault_in_the_observed_range_only_is_found(tmp_path):
+    """exp above 80: no other regime of blame has such values."""
+    done = capture(tmp_path, "import torch\ntorch.exp(torch.linspace(70, 88, 600))\n", flags=["--summaries"])
+    assert done.returncode == 0, done.stderr
+    done = blame(tmp_path, "corpus.txt", "large:torch.exp")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.stdout.startswith("1. torch.exp: wrong beyond the error bar\n"), done.stdout
+    report = json.loads(subprocess.check_output([ASSAY, "report", tmp_path / "run", "--json"]))
+    assert [each["values"] for each in report["findings"]] == [["observed"]]
+
+
 def test_wrong_input(tmp_path):
     (tmp_path / "newer.txt").write_text("# assay capture 9 {}\n")
     (tmp_path / "damaged.txt").write_text("torch.abs(Tensor([2]))\n#: {\n")
@@ -119,6 +130,7 @@ half:torch.Tensor.sum scaled:torch.cumsum scaled:torch.where scaled:torch.Tensor
 half:torch.Tensor.addcdiv_ half:torch.Tensor.addcmul_ half:torch.Tensor.sqrt half:torch.Tensor.cos
 half:torch.Tensor.sin half:torch.einsum half:torch.outer half:torch.Tensor.std scaled:aten.gelu.default
 half:aten.native_layer_norm.default scaled:aten.silu.default
+scaled:torch.nn.functional.embedding_bag autocast:torch.nn.functional.linear
 """.split()
 
 

@@ -312,7 +312,8 @@ def test_summaries_and_the_first_nan(tmp_path):
     root = 'torch.sqrt(Tensor([2, 1], "float32"))'
     assert head["first_nan"] == {"case": root, "step": 6, "input": False}
     values = cases[root]["values"]  # of calls 1, 2 and 4
-    assert values["in0"] == {"min": 1.5, "max": 4.5, "nan": 0, "inf": 0, "zero": 0, "count": 6}
+    seen = {"min": 1.5, "max": 4.5, "nan": 0, "inf": 0, "zero": 0, "count": 6}
+    assert values["in0"] == seen | {"axes": [[4.5, 4.5], [4.5, 4.5]]}
     assert values["out0"]["max"] == pytest.approx(4.5**0.5)
 
 

@@ -83,15 +83,24 @@ class Suspect:
     api: str
     kind: str
     cases: int = 0
-    failed: int = 0
     calls: int = 0
     steps: int = 0
     first: int = 0
     follows: str = ""  # the operator whose fault explains this one
     kernels: set[str] = field(default_factory=set)
     places: Counter[tuple[str, str]] = field(default_factory=Counter)
-    case: str = ""
+    failing: set[str] = field(default_factory=set)
     finding: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def case(self) -> str:
+        """A case that fails."""
+        return min(self.failing, key=lambda text: (len(text), text), default="")
+
+    @property
+    def failed(self) -> int:
+        """How many cases fail."""
+        return len(self.failing)
 
     def score(self, kernel: str) -> tuple[Any, ...]:
         """Sorts the most likely culprit first."""
@@ -107,7 +116,9 @@ class Suspect:
         at = [[frames, module, calls] for (frames, module), calls in self.places.most_common()]
         shown = {"kernels": sorted(self.kernels), "at": at, "message": finding.get("message", "")}
         shown |= {"case": finding.get("case", self.case), "finding": finding.get("number", 0)}
-        kept = {key: each for key, each in vars(self).items() if key not in ("places", "finding")}
+        left_out = ("places", "finding", "failing")
+        kept = {key: each for key, each in vars(self).items() if key not in left_out}
+        kept["failed"] = self.failed
         return kept | shown | {"id": finding.get("id", "")}
 
 
@@ -125,8 +136,7 @@ def suspects_of(
         suspect.cases += 1
         if text not in failed:
             continue
-        suspect.failed += 1
-        suspect.case = suspect.case or text
+        suspect.failing.add(text)
         suspect.calls += note.get("calls", 0)
         suspect.steps = max(suspect.steps, note.get("steps", 0))
         suspect.first = min(suspect.first or note.get("first", 0), note.get("first", 0))
@@ -154,23 +164,6 @@ def _kernel_of(cases: dict[str, dict[str, Any]], failed: Collection[str]) -> str
     return max(sorted(used), key=lambda kernel: with_failure[kernel] ** 2 / used[kernel], default="")
 
 
-def run_api(
-    options: argparse.Namespace, lane: str, folder: str, head: dict[str, Any], *flags: str
-) -> Judged | None:
-    """Judges the corpus in a new folder; None after an error, which `assay api` has printed."""
-    command = [options.assay, "api", options.corpus, f"--log_dir={folder}", "--quiet=True"]
-    framework = head.get("framework", "torch").partition(" ")[0]
-    command += [f"--test-lane={lane or framework}", "--fail-on=none", *flags, *options.pass_on]
-    if options.reference_lane:
-        command.append(f"--reference-lane={options.reference_lane}")
-    python = head.get("python", "")
-    given = any(each.startswith(f"--{framework}_python") for each in options.pass_on)
-    if os.path.exists(python) and not given:
-        command.append(f"--{framework}_python={python}")
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
-    return Judged(options.assay, options.corpus, folder) if done.returncode in (0, 1, NOTHING) else None
-
-
 def text_of(suspect: Suspect, number: int, judged: Judged, steps: int) -> str:
     """What is known of a suspect, for a reader."""
     finding = suspect.finding
@@ -194,6 +187,89 @@ def text_of(suspect: Suspect, number: int, judged: Judged, steps: int) -> str:
     return "\n".join(lines)
 
 
+class Search:
+    """The looks at one capture, one after the other until a suspect is found."""
+
+    def __init__(self, options: argparse.Namespace, head: dict[str, Any], notes: dict[str, Any]) -> None:
+        self.options = options
+        self.head = head
+        self.notes = notes
+        self.folder = options.log_dir or _new_folder(options.corpus)
+        self.framework = head.get("framework", "torch").partition(" ")[0]
+        merged = _output(options.assay, "corpus", "merge", options.corpus)
+        self.cases = corpus.read(merged.splitlines())[1]  # by canonical texts
+        values = options.values or VALUES + ",observed" * any("values" in each for each in notes.values())
+        self.flags = [f"--values={values}", *(["--test_tol=True"] if options.reference_lane else [])]
+        self.known: list[Suspect] = []  # faults that every user of the build has
+
+    def run(self, lane: str, name: str, *flags: str, file: str = "") -> Judged | None:
+        """Judges a corpus in a new folder; None after an error, which `assay api` has printed."""
+        options, folder = self.options, self.folder + name
+        file = file or options.corpus
+        command = [options.assay, "api", file, f"--log_dir={folder}", "--quiet=True", "--fail-on=none"]
+        command += [f"--test-lane={lane or self.framework}", *flags, *options.pass_on]
+        if options.reference_lane:
+            command.append(f"--reference-lane={options.reference_lane}")
+        python = self.head.get("python", "")
+        given = any(each.startswith(f"--{self.framework}_python") for each in options.pass_on)
+        if os.path.exists(python) and not given:
+            command.append(f"--{self.framework}_python={python}")
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+        return Judged(options.assay, file, folder) if done.returncode in (0, 1, NOTHING) else None
+
+    def suspects(self, judged: Judged) -> tuple[list[Suspect], Judged]:
+        """The suspects of the first look that finds one, and the run in which it did."""
+        found = self.wrong(judged)
+        if not found and self.options.reference_lane:
+            found = self.larger(judged)
+        if not found and (again := self.under_autocast()):
+            found = suspects_of(self.cases, again.failed, again.report["findings"], f"{WRONG} under autocast")
+            judged = again if found else judged
+        if not found and (
+            again := self.run(self.options.test_lane, ".repeated", "--accuracy_stable=True", "--values=usual")
+        ):
+            unstable = again.with_outcome("unstable")
+            found = suspects_of(self.cases, unstable, again.report["findings"], UNSTABLE)
+            judged = again if found else judged
+        return found, judged
+
+    def wrong(self, judged: Judged) -> list[Suspect]:
+        """The APIs that failed, without the faults that assay knows of the build and that a lane of the plain
+        framework shows, too."""
+        found = suspects_of(self.cases, judged.failed, judged.report["findings"], WRONG)
+        listed = [each for each in found if each.finding.get("state") == "known"]
+        if listed and self.options.test_lane:
+            names = " or ".join(sorted({each.api for each in listed}))
+            plain = self.run("", ".plain", *self.flags, f"--filter={names}")
+            failed = plain.failed if plain else set()
+            listed = [each for each in listed if each.failing <= failed]
+        self.known = listed
+        return [each for each in found if each not in listed]
+
+    def larger(self, judged: Judged) -> list[Suspect]:
+        """The APIs with an error that is larger than in the other lane."""
+        lane = self.options.reference_lane
+        other = self.run(lane, ".other", *self.flags)
+        others = other.errors() if other else {}
+        larger = {
+            text
+            for text, errors in judged.errors().items()
+            for (error, ulps), (known, _) in zip(errors, others.get(text, ()), strict=False)
+            if error > LARGER_BY * known and ulps > LEAST_ULPS
+        }
+        return suspects_of(self.cases, larger, [], f"larger error than in {lane}")
+
+    def under_autocast(self) -> Judged | None:
+        """The calls that the program made under autocast, judged under autocast. None if there are none."""
+        mixed = [text for text, note in self.notes.items() if "autocast" in note.get("changed", {})]
+        if not mixed:
+            return None
+        file = f"{self.folder}.autocast.txt"
+        with open(file, "w", encoding="utf-8") as out:
+            out.writelines(f"{text}\n" for text in mixed)
+        return self.run(self.options.test_lane, ".autocast", "--test_amp=True", "--values=usual", file=file)
+
+
 def blame(options: argparse.Namespace) -> int:
     """Judges, ranks and prints. Returns the exit code."""
     try:
@@ -202,54 +278,29 @@ def blame(options: argparse.Namespace) -> int:
     except (OSError, UnicodeDecodeError, corpus.Damaged) as error:
         print(f"error: {options.corpus}: {error}", file=sys.stderr)
         return USAGE
-    folder = options.log_dir or _new_folder(options.corpus)
-    flags = [f"--values={options.values}", *(["--test_tol=True"] if options.reference_lane else [])]
-    judged = run_api(options, options.test_lane, folder, head, *flags)
-    if judged is None:
+    search = Search(options, head, written)
+    first = search.run(options.test_lane, "", *search.flags)
+    if first is None:
         return USAGE
-    cases = corpus.read(_output(options.assay, "corpus", "merge", options.corpus).splitlines())[1]
-    suspects = suspects_of(cases, judged.failed, judged.report["findings"], WRONG)
-    old = [each for each in suspects if each.finding.get("state") == "known"]
-    suspects = [each for each in suspects if each not in old]
-    if not suspects and options.reference_lane:
-        other = run_api(options, options.reference_lane, f"{folder}.other", head, *flags)
-        larger = _larger_errors(judged, other) if other is not None else set()
-        suspects = suspects_of(cases, larger, [], f"larger error than in {options.reference_lane}")
-    if not suspects:
-        flags = ["--accuracy_stable=True", "--values=usual"]
-        again = run_api(options, options.test_lane, f"{folder}.repeated", head, *flags)
-        if again is not None:
-            suspects = suspects_of(cases, again.with_outcome("unstable"), again.report["findings"], UNSTABLE)
-            judged = again if suspects else judged
-    kernel = _kernel_of(cases, judged.failed)
-    if head.get("first_nan") and not options.json:
-        print(first_nan(head["first_nan"], written))
+    suspects, judged = search.suspects(first)
+    kernel = _kernel_of(search.cases, judged.failed) if suspects else ""
     if options.json:
         print(json.dumps(_as_json(suspects, judged, head, kernel), indent=1))
-    elif suspects:
-        for number, suspect in enumerate(suspects[:MOST_SHOWN], start=1):
-            print(text_of(suspect, number, judged, head.get("steps", 0)))
-        if kernel and len(suspects) > 1:
-            print(f"the kernel that the failures share most: {kernel}")
-        if len(suspects) > MOST_SHOWN:
-            print(f"{len(suspects) - MOST_SHOWN} more: assay report {judged.folder}")
-    else:
-        print(_nobody(cases, judged, head))
-    if old and not options.json:
-        names = ", ".join(each.api for each in old)
+        return 1 if suspects else 0 if judged.verdicts else NOTHING
+    if head.get("first_nan"):
+        print(first_nan(head["first_nan"], written))
+    for number, suspect in enumerate(suspects[:MOST_SHOWN], start=1):
+        print(text_of(suspect, number, judged, head.get("steps", 0)))
+    if kernel and len(suspects) > 1:
+        print(f"the kernel that the failures share most: {kernel}")
+    if len(suspects) > MOST_SHOWN:
+        print(f"{len(suspects) - MOST_SHOWN} more: assay report {judged.folder}")
+    if not suspects:
+        print(_nobody(search.cases, judged, head))
+    if search.known:
+        names = ", ".join(each.api for each in search.known)
         print(f"known faults of this build that every user has: {names}: assay report {judged.folder}")
     return 1 if suspects else 0 if judged.verdicts else NOTHING
-
-
-def _larger_errors(mine: Judged, other: Judged) -> set[str]:
-    """The cases with an error that is larger than in the other lane."""
-    others = other.errors()
-    return {
-        text
-        for text, errors in mine.errors().items()
-        for (error, ulps), (known, _) in zip(errors, others.get(text, ()), strict=False)
-        if error > LARGER_BY * known and ulps > LEAST_ULPS
-    }
 
 
 def first_nan(nan: dict[str, Any], cases: dict[str, dict[str, Any]]) -> str:
@@ -292,7 +343,7 @@ def _as_json(suspects: list[Suspect], judged: Judged, head: dict[str, Any], kern
     return {
         "version": 1,
         "first_nan": head.get("first_nan"),
-        "kernel": kernel if suspects else "",
+        "kernel": kernel,
         "verdicts": judged.verdicts,
         "outcomes": {key: value for key, value in judged.report["outcomes"].items() if value},
         "steps": head.get("steps", 0),
@@ -309,7 +360,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--deep", action="store_true")
     parser.add_argument("--test-lane", default="")
     parser.add_argument("--reference-lane", default="")
-    parser.add_argument("--values", default=VALUES)
+    parser.add_argument("--values", default="")
     parser.add_argument("--log_dir", default="")
     parser.add_argument("--json", action="store_true")
     options, options.pass_on = parser.parse_known_args(arguments)  # the rest is for assay api

@@ -49,7 +49,9 @@ def main(arguments: list[str] | None = None) -> int:
             "steps": steps,
             "ranks": ranks,
         }
-        code = _run(program, chosen | {"level": options.level, "summaries": options.summaries})
+        code = _run(
+            program, chosen | {"level": options.level, "summaries": options.summaries or options.judge}
+        )
         if code is None:
             return _usage(f"{program[0]}: no such command")
     head, cases = corpus.merge(out)

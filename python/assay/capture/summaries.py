@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 FIELDS = ("min", "max", "nan", "inf", "zero", "count")
+KINDS = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64".split()
 MOST_TENSORS = 8  # of a call
+SAMPLE = 1 << 14  # elements among which zeros, order and distinct numbers are counted
 
 
 class Summaries:
@@ -21,20 +23,31 @@ class Summaries:
         self.found_nan = found_nan
         self.pending: list[tuple[Any, str, Any]] = []  # not fetched yet: case, tensor's name, numbers
         self.sums: list[tuple[Any, Any, Any]] = []  # of this step: case, sum of a result, its inputs
-        self.known: dict[Any, dict[str, list[float]]] = {}
+        self.known: dict[Any, dict[str, list[Any]]] = {}
         self.clean = True  # no NaN so far
+        self.kinds = {getattr(torch, name) for name in KINDS}
 
-    def take(self, values: Any, whole: bool, inputs: Any = None) -> list[Any]:
-        """Of each tensor its memory, with `whole` its summary, and its sum if it is a result that the call
-        has written: `inputs` are what was taken of the inputs. Needs a state without modes."""
+    def take(self, values: Any, case: Any, inputs: Any = None, begin: int = 0) -> list[Any]:
+        """Of each tensor from the number `begin` on: its number, its sum if it is a result that the call has
+        written, its summary if it is time for one, and its memory. `inputs` are what was taken of the inputs.
+        Needs a state without modes. Tensors without memory, as inside of vmap, give nothing."""
+        try:
+            with self.torch.no_grad():
+                return self._taken(values, 0 if case is None else case.calls, inputs, begin)
+        except RuntimeError:
+            return []
+
+    def _taken(self, values: Any, calls: int, inputs: Any, begin: int) -> list[Any]:
         taken: list[Any] = []
-        with self.torch.no_grad():
-            for tensor in self._tensors(values) if self.clean or whole else ():
+        whole = calls & (calls - 1) == 0
+        for number, tensor in self._tensors(values) if self.clean or whole else ():
+            if number >= begin:
                 memory, total = self._memory(tensor), None
                 if inputs is not None and self.clean and tensor.is_floating_point():
-                    written = memory[1] is None or all(memory != each for _, _, each, _ in inputs)
+                    written = memory[1] is None or all(memory != each[3] for each in inputs)
                     total = tensor.sum() if written else None
-                taken.append((total, self._summary(tensor) if whole else None, memory, weakref.ref(tensor)))
+                summary = self._summary(tensor, inputs is None and calls < 2) if whole else None
+                taken.append((number, total, summary, memory, weakref.ref(tensor)))
         return taken
 
     def _memory(self, tensor: Any) -> tuple[int, int | None]:
@@ -44,37 +57,73 @@ class Summaries:
         """What was taken belongs to the inputs ("in") or the results ("out") of this case."""
         if case.number < 0:
             return
-        for number, (total, summary, _, _) in enumerate(taken):
+        for number, total, summary, *_ in taken:
             if total is not None:
                 self.sums.append((case, total, inputs))
             if summary is not None:
                 self.pending.append((case, f"{name}{number}", summary))
 
-    def _tensors(self, values: Any) -> Iterator[Any]:
+    def _tensors(self, values: Any) -> Iterator[tuple[int, Any]]:
+        """The tensors that can be summarised, with their numbers in the case."""
+        seen: set[int] = set()
         count = 0
         for value in values if isinstance(values, list | tuple) else (values,):
-            parts = value if isinstance(value, list | tuple) else (value,)
-            for part in parts:
-                if isinstance(part, self.torch.Tensor) and part.layout is self.torch.strided:
-                    if part.is_complex() or part.is_quantized or part.is_meta or count == MOST_TENSORS:
-                        continue
-                    if part.numel():
-                        count += 1
-                        yield part
+            for part in value if isinstance(value, list | tuple) else (value,):
+                if not isinstance(part, self.torch.Tensor) or id(part) in seen:
+                    continue
+                seen.add(id(part))
+                if part.dtype not in self.kinds or part.layout is not self.torch.strided:
+                    continue
+                if count < MOST_TENSORS and part.numel() and not part.is_meta:
+                    count += 1
+                    yield len(seen) - 1, part
 
-    def _summary(self, tensor: Any) -> Any:
-        """The numbers of FIELDS as one tensor in float64 on the tensor's device."""
+    def _summary(self, tensor: Any, structure: bool) -> Any:
+        """The numbers of FIELDS, and those of `_structure` if they are wanted, for an input of a first
+        call."""
         torch = self.torch
         low, high = torch.aminmax(tensor)
         nan = inf = 0.0
         # A CPU is asked at once, which saves passes over finite values. Another device would be waited for.
-        finite = tensor.device.type == "cpu" and math.isfinite(float(low) - float(high))
+        on_host = tensor.device.type == "cpu"
+        finite = on_host and math.isfinite(float(low) - float(high))
         if tensor.is_floating_point() and not finite:
             nan, inf = torch.isnan(tensor).sum(), torch.isinf(tensor).sum()
-            low, high = torch.aminmax(torch.nan_to_num(tensor, 0.0, 0.0, 0.0))
-        zeros = tensor.numel() - torch.count_nonzero(tensor)
-        numbers = [torch.as_tensor(each, device=tensor.device) for each in (low, high, nan, inf, zeros)]
-        return torch.stack([each.to(torch.float64) for each in (*numbers, zeros.new_tensor(tensor.numel()))])
+            tensor = torch.nan_to_num(tensor, 0.0, 0.0, 0.0)
+            low, high = torch.aminmax(tensor)
+        some = self._some(tensor)
+        zeros = (some.numel() - torch.count_nonzero(some)) * (tensor.numel() / some.numel())
+        numbers = [low, high, nan, inf, zeros, float(tensor.numel())]
+        numbers += self._structure(tensor, some) if structure else ()
+        if on_host:
+            return list(map(float, numbers))
+        made = [torch.as_tensor(each, device=tensor.device) for each in numbers]
+        return torch.stack([each.to(torch.float64) for each in made])
+
+    def _some(self, tensor: Any) -> Any:
+        """The tensor, or elements at equal distances along its longest axes."""
+        while tensor.numel() > SAMPLE:
+            axis = max(range(tensor.ndim), key=tensor.shape.__getitem__)
+            step = min(tensor.shape[axis], -(-tensor.numel() // SAMPLE))
+            tensor = tensor[(slice(None),) * axis + (slice(None, None, step),)]
+        return tensor
+
+    def _structure(self, tensor: Any, some: Any) -> Iterator[Any]:
+        """Whether rows ascend, the number of distinct whole numbers, and for each axis the smallest and the
+        largest of its slices' scales."""
+        long = some is tensor and tensor.ndim and tensor.shape[-1] > 2
+        yield (tensor[..., 1:] >= tensor[..., :-1]).all() if long else 0.0
+        if tensor.is_floating_point():
+            yield 0.0
+            size = some.abs()
+            for axis in range(some.ndim):
+                others = [each for each in range(some.ndim) if each != axis]
+                yield from self.torch.aminmax(size.amax(others) if others else size)
+        elif some is tensor:
+            ordered = tensor.flatten().sort().values
+            yield ((ordered[1:] != ordered[:-1]).sum() + 1) / tensor.numel()
+        else:
+            yield 0.0
 
     def end_step(self) -> None:
         """Looks for the first NaN of the step that has ended."""
@@ -102,19 +151,28 @@ class Summaries:
     def fetch(self) -> None:
         """Reads the pending numbers and joins them with those of earlier calls."""
         pending, self.pending = self.pending, []
-        with self.torch._C.DisableTorchFunction():
-            pending = [(case, name, numbers.tolist()) for case, name, numbers in pending]
         for case, name, numbers in pending:
-            low, high, nan, inf, zero, count = numbers
+            found = numbers if isinstance(numbers, list) else numbers.tolist()
             known = self.known.setdefault(case, {})
-            if name in known:
-                old = known[name]
-                low, high = min(low, old[0]), max(high, old[1])
-                nan, inf, zero, count = nan + old[2], inf + old[3], zero + old[4], count + old[5]
-            known[name] = [low, high, nan, inf, zero, count]
+            old = known.get(name)
+            if old is not None:
+                sums = [ours + theirs for ours, theirs in zip(found[2:6], old[2:6], strict=True)]
+                found = [min(found[0], old[0]), max(found[1], old[1]), *sums, *old[6:]]
+            known[name] = found
+            case.written = -1  # its note is to be written again
 
     def of(self, case: Any) -> dict[str, Any]:
         """What is known of a case, as a part of its note."""
-        known = self.known.get(case, {})
-        named = {name: dict(zip(FIELDS, each, strict=True)) for name, each in known.items()}
+        named = {name: self._named(each) for name, each in self.known.get(case, {}).items()}
         return {"values": named} if named else {}
+
+    def _named(self, numbers: list[Any]) -> dict[str, Any]:
+        low, high, *counts = numbers[:6]
+        found = dict(zip(FIELDS, (low, high, *map(round, counts)), strict=True))
+        if len(numbers) > 6:
+            in_order, distinct, *scales = numbers[6:]
+            found |= {"sorted": True} if in_order else {}
+            found |= {"distinct": distinct} if distinct else {}
+            axes = list(zip(scales[::2], scales[1::2], strict=True))
+            found |= {"axes": axes} if len(axes) > 1 else {}
+        return found

@@ -123,22 +123,21 @@ class _Mode:
 
     def summarised(self, name: str, case: Case, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """The result of a call of a known case, with summaries."""
-        whole = case.calls & (case.calls - 1) == 0
-        taken = self._take_inputs(name, args, kwargs, whole)
+        taken = self._take_inputs(name, case, args, kwargs)
         result = func(*args, **kwargs)
-        self.summaries.keep(case, "in", taken)
-        self._keep_results(name, case, result, whole, taken)
+        self._keep(name, case, result, taken)
         return result
 
-    def _take_inputs(self, name: str, args: Any, kwargs: dict[str, Any], whole: bool) -> list[Any]:
+    def _take_inputs(self, name: str, case: Case | None, args: Any, kwargs: dict[str, Any]) -> list[Any]:
         if self.summaries is None:
             return []
-        values = (*args[name.rpartition(".")[2] in _OVERWRITES :], *kwargs.values())
-        return self.summaries.take(values, whole)
+        overwrites = name.rpartition(".")[2] in _OVERWRITES
+        return self.summaries.take((*args, *kwargs.values()), case, begin=int(overwrites))
 
-    def _keep_results(self, name: str, case: Case, result: Any, whole: bool, inputs: Any) -> None:
+    def _keep(self, name: str, case: Case, result: Any, inputs: Any) -> None:
+        self.summaries.keep(case, "in", inputs)
         if ".empty" not in name and ".new_empty" not in name:
-            self.summaries.keep(case, "out", self.summaries.take(result, whole, inputs), inputs)
+            self.summaries.keep(case, "out", self.summaries.take(result, case, inputs), inputs)
 
     def key(self, value: Any) -> Any:
         """What a case states of an argument, as something with a hash."""
@@ -184,7 +183,7 @@ class _Mode:
                 return self._watched(func, args, kwargs, inside)
             return func(*args, **kwargs)
 
-        taken = self._take_inputs(name, args, kwargs, True)
+        taken = self._take_inputs(name, None, args, kwargs)
         result, kernels = dispatched.kernels_of(self.torch, call, func)
         inside = [each for each in inside if each[2]]
         text, known = self._cast(text, known, func, args, kwargs, result)
@@ -192,8 +191,7 @@ class _Mode:
         case = self.known.new(key, text, known, name.lstrip("?"))
         self.recorder.count(case, frame)
         if self.summaries is not None:
-            self.summaries.keep(case, "in", taken)
-            self._keep_results(name, case, result, True, taken)
+            self._keep(name, case, result, taken)
         if not text and inside:
             case.reason = ""
         for key, inner, text, known in inside if len(inside) > 1 or case.number < 0 else ():

@@ -333,6 +333,14 @@ def _repeats(this: Any, output_size: int | None = None) -> Any:
 
 
 known("embedding_bag", offsets=_starts)
+known(
+    "torch.embedding_bag",
+    family="embedding",
+    aliases={"input": "indices"},
+    indices=integers(0, lambda weight: weight.shape[0]),
+    offsets=_starts,
+    shown=lambda found, given: found[0],
+)
 known("repeat_interleave", repeats=_repeats)
 
 
