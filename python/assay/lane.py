@@ -158,6 +158,8 @@ class Lane:
             if asked not in known:
                 known[asked] = self._truth(call), call.note
             truth, message = known[asked]
+            if truth is None:
+                status, truth, message = OUT_OF_MEMORY, [], "no memory is left to compute the truth"
         results = call.outputs, call.gradients, call.differentiable
         times = call.times()
         took_kb = self.framework.peak_kb() if self.elements > LARGE else 0
@@ -235,14 +237,15 @@ class Lane:
             self.of_batch = job.settings, {}
         return self.of_batch[1]
 
-    def _truth(self, call: Call) -> list[Any]:
-        """Evaluations of the truth; empty if the reference cannot be computed in float64."""
+    def _truth(self, call: Call) -> list[Any] | None:
+        """Evaluations of the truth; empty if the reference cannot be computed in float64, None for want of
+        memory."""
         try:
             return evaluations(call)
         except Exception as error:
             note_bug(call.job.api, error)
             error.__traceback__ = None
-            return []
+            return None if self.framework.out_of_memory(error) else []
 
     def _status(self, error: BaseException, job: Job) -> int:
         if isinstance(error, Stop):

@@ -294,7 +294,9 @@ Status BatchRun::lost(std::size_t seat, Loss how) {
     LaneResult& ending = endings_[*blamed][seat];
     ending.blame = how == Loss::timed_out ? wire::Status::timed_out : wire::Status::crashed;
     ending.ran_ns[stage] = ran_ns;
-    if (how == Loss::invalid_message) {
+    if (how == Loss::timed_out && jobs_[*blamed].trial.perturbations > 0) {
+      ending.reason = "while the truth was computed";
+    } else if (how == Loss::invalid_message) {
       ending.reason = "its answer is damaged";
     } else if (exit) {
       ending.exit = *exit;
@@ -445,11 +447,11 @@ std::int64_t BatchRun::deadline_ns(std::size_t seat) {
   const wire::JobT& job = jobs_[index];
   const std::uint64_t perturbations = job.trial.perturbations;
   const std::uint64_t times = perturbations == 0 ? 1 : 2 * perturbations;
-  std::uint64_t limit_ms = std::min(std::min(job.attempt.limit_ms, kMostMs) * times, kMostMs);
+  std::uint64_t limit_ms = std::min(job.attempt.limit_ms, hang_ms(seat, index).value_or(kMostMs));
+  limit_ms = std::min(std::min(limit_ms, kMostMs) * times, kMostMs);
   if (seat > 0 && hurries_[index]) {
     limit_ms = std::min(limit_ms, std::max(limit_ms / kHurryPart, kHurryLeastMs));
   }
-  limit_ms = std::min(limit_ms, hang_ms(seat, index).value_or(limit_ms));
   return state.since_ns + static_cast<std::int64_t>(limit_ms) * kMs;
 }
 

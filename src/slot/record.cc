@@ -1,6 +1,7 @@
 #include "slot/record.h"
 
 #include <algorithm>
+#include <csignal>
 
 #include "base/clock.h"
 #include "slot/compare.h"
@@ -225,6 +226,12 @@ bool skipped(const LaneResult& ending) {
   return ending.reply->status() == wire::Status::skipped;
 }
 
+// Whether the lane lacked time or memory, or somebody killed it.
+bool came_to_nothing(const LaneResult& ending) {
+  if (ending.reply != nullptr) return ending.reply->status() == wire::Status::out_of_memory;
+  return ending.blame == wire::Status::timed_out || ending.exit.signal == SIGKILL;
+}
+
 std::string reason_of(const LaneResult& ending) {
   if (ending.reply == nullptr || ending.reply->error() == nullptr) return {};
   return ending.reply->error()->str();
@@ -281,8 +288,10 @@ Result<CaseRecord::Next> CaseRecord::add(const wire::JobT& entry,
   const bool answered = std::all_of(endings.begin(), endings.end(), [](const LaneResult& ending) {
     return ending.reply != nullptr && has_outputs(*ending.reply);
   });
-  // If the second look fails, for want of float64 perhaps, the first one stays.
-  if (entry.trial.perturbations > 0 && !answered) return Next::nothing;
+  // If the second look fails, because float64 crashes perhaps, the first one stays, and a tolerance
+  // judges. A busy machine must not lead to that.
+  if (entry.trial.perturbations > 0 && !answered && !std::ranges::any_of(endings, came_to_nothing))
+    return Next::nothing;
   TrialDraft request{config_, entry};
   const std::int64_t began_ns = monotonic_ns();
   ASSAY_TRY(const Offset<wire::Trial> trial, make_trial(builder_, request, endings));

@@ -45,7 +45,10 @@ std::string last_stage(const wire::LaneRecord& lane) {
 Verdict dead(const wire::LaneRecord& lane) {
   const std::string who = text(lane.name());
   if (lane.status() == wire::Status::timed_out) {
-    return of_lane(Outcome::timeout, lane, fmt::format("the {} lane ran out of time", who));
+    const std::string when = text(lane.error());
+    return of_lane(
+        Outcome::timeout, lane,
+        fmt::format("the {} lane ran out of time{}{}", who, when.empty() ? "" : " ", when));
   }
   if (lane.exit_signal() == SIGKILL && lane.oom_killed()) {
     return of_lane(Outcome::oom, lane,

@@ -1,12 +1,13 @@
 """What a lane does to results, errors and names, without a framework."""
 
+import _frozen_importlib
 import builtins
 import os
 import types
 from contextlib import nullcontext
 
 import pytest
-from assay import lane, truth, wire
+from assay import compilers, lane, truth, wire
 from assay.bugs import note_bug
 from assay.call import drawn_gradient
 from assay.draw_distribution import either, kept
@@ -80,12 +81,39 @@ def test_a_bug_of_assay_is_noted_and_a_refusal_is_not(capfd):
     assert noted.startswith("assay: BUG: paddle.abs: AttributeError: ") and "names.py" in noted
 
 
+def no_memory(_):
+    raise MemoryError
+
+
+@pytest.mark.parametrize(("failure", "truth"), [(no_memory, None), (lambda _: public_name(3), [])])
+def test_a_lack_of_memory_is_no_lack_of_a_truth(failure, truth, monkeypatch):
+    monkeypatch.setattr(lane, "evaluations", failure)
+    framework = types.SimpleNamespace(out_of_memory=lambda error: isinstance(error, MemoryError))
+    call = types.SimpleNamespace(job=types.SimpleNamespace(api="paddle.abs"))
+    assert lane.Lane._truth(types.SimpleNamespace(framework=framework), call) == truth
+
+
+def test_what_a_call_imports_is_no_time_of_the_case(tmp_path, monkeypatch):
+    """Such as the first step of an optimizer."""
+    (tmp_path / "first_needs.py").write_text("import first_needs_too")
+    (tmp_path / "first_needs_too.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(compilers, "_watched", set())
+    monkeypatch.setattr("_frozen_importlib._find_and_load", _frozen_importlib._find_and_load)
+    told = []
+    compilers.watch(types.SimpleNamespace(compiling=told.append))
+    for _ in range(2):
+        import first_needs  # noqa: F401
+    assert told == [True, True, False, False]
+
+
 @pytest.mark.parametrize("looked_at", ["truth", "beside the truth"])
 def test_a_bug_in_the_truth_is_noted(looked_at, monkeypatch, capfd):
     call = types.SimpleNamespace(job=types.SimpleNamespace(api="paddle.abs"))
     if looked_at == "truth":
         monkeypatch.setattr(lane, "evaluations", lambda of: public_name(3))
-        assert lane.Lane._truth(None, call) == []
+        framework = types.SimpleNamespace(out_of_memory=lambda _: False)
+        assert lane.Lane._truth(types.SimpleNamespace(framework=framework), call) == []
     else:
         monkeypatch.setattr(truth, "Widened", lambda *_: public_name(3))
         assert truth._shown(call, None, None, nullcontext()) == []

@@ -191,6 +191,17 @@ TEST(Batch, ALaneThatTakesAThousandTimesAsLongAsTheOthersHangs) {
   }
 }
 
+// A lane that computes the truth evaluates the case many times, and the other lane does not.
+TEST(Batch, TheTruthMayTakeLonger) {
+  for (const std::uint32_t perturbations : {0U, 12U}) {
+    wire::JobT slow = job_of(0, "a second", false);
+    slow.attempt.hang_from_ms = 300;
+    slow.trial.perturbations = perturbations;
+    EXPECT_THAT(run_batch({slow}),
+                ::testing::ElementsAre(perturbations == 0 ? "timed_out, ok" : "ok, ok"));
+  }
+}
+
 // Its time limit passes in the stage that the text names.
 void hangs_in_stage(int, int socket, const wire::ArenaHeader& seen) {
   auto& header = const_cast<wire::ArenaHeader&>(seen);

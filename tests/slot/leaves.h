@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "case/dtype.h"
+#include "slot/batch.h"
 #include "slot/compare.h"
 #include "wire/arena.h"
 #include "wire/frame.h"
@@ -92,6 +93,16 @@ class Lane {
     return *this;
   }
   bool gone = false;
+
+  // How a job ended that has these leaves as results. It lives no longer than this. Call it once,
+  // after the last leaf.
+  LaneResult ending() {
+    LaneResult ending;
+    results();
+    ending.reply = flatbuffers::GetRoot<wire::Reply>(bytes_.data());
+    ending.arena = {std::shared_ptr<void>(), &arena_};
+    return ending;
+  }
 
   // Call it once, after the last leaf.
   Results results() {

@@ -40,8 +40,9 @@ inline void answer_batches(int socket, const wire::ArenaHeader&) {
   }
 }
 
-// Answers every job by its text: "no kernel", "no memory", "dies", "silent", "hangs", or a result.
-// The first lane does not send its answer to "reply lost". Has no kernel for a job to try unfilled.
+// Answers every job by its text: "no kernel", "no memory", "dies", "silent", "hangs", "a second",
+// or a result. The first lane does not send its answer to "reply lost". Has no kernel for a job to
+// try unfilled.
 inline void answer_by_text(int number, int socket, const wire::ArenaHeader& header) {
   auto& running = const_cast<wire::ArenaHeader&>(header).running;
   while (true) {
@@ -58,6 +59,7 @@ inline void answer_by_text(int number, int socket, const wire::ArenaHeader& head
         std::_Exit(0);
       }
       if (text == "hangs") ::pause();
+      if (text == "a second") std::this_thread::sleep_for(std::chrono::seconds(1));
       if (text == "reply lost" && number == 0) continue;
       const bool unfilled =
           (*batch)->jobs()->Get(i)->attempt()->start() == wire::Start::test_lane_unfilled;

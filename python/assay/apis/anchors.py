@@ -180,8 +180,10 @@ def yolo_loss(
     overlap = shared / (size.prod(2)[:, :, None] + gt[:, :, :, 2:].prod(3) - shared)
     overlap = torch.where(true[:, None, :, None, None], overlap, 0)
     weight = (overlap.amax(2) <= ignore_thresh).to(x.dtype)
-    object_there = torch.zeros_like(weight)
-    object_there[image, head, row, column] = 1
-    weight[image, head, row, column] = score
+    cell = ((image * len(anchor_mask) + head) * rows + row) * columns + column
+    last = torch.full_like(weight, -1, dtype=torch.int64).flatten()  # the last box of each cell counts
+    last = last.scatter_reduce(0, cell, torch.arange(len(cell)), "amax").view_as(weight)
+    weight = torch.where(last < 0, weight, torch.cat((score, score.new_zeros(1)))[last])
+    object_there = (last >= 0).to(x.dtype)
     of_objects = (entropy(x[:, :, 4], object_there, reduction="none") * weight).sum((1, 2, 3))
     return of_objects.index_add(0, image, of_boxes)
