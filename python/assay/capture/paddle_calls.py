@@ -91,8 +91,11 @@ class _Calls:
         try:
             key, text = self.before(name, args, kwargs)
             result = run()
-            if key is not None and self.has_tensor(result):
-                self.count(name, key, text, (*args, *kwargs.values()), frame)
+            try:
+                if key is not None and self.has_tensor(result):
+                    self.count(name, key, text, (*args, *kwargs.values()), frame)
+            except Exception as error:  # of the capture: the program goes on
+                self.recorder.left_out[f"{name}: {type(error).__name__}"] += 1
             return result
         finally:
             local.inside = False
@@ -108,18 +111,24 @@ class _Calls:
             parts = [self.text(value) for value in args]
             parts += [f"{each}={self.text(value)}" for each, value in kwargs.items() if each != "name"]
             return key, f"{name}({', '.join(parts)})"
-        except (Inexpressible, TypeError) as error:  # TypeError: an argument without a hash
+        except Exception as error:  # an argument without a text or a hash
             return (name, type(error), str(error)), Inexpressible(str(error))
 
     def count(self, name: str, key: Any, text: Any, args: Any, frame: Any) -> None:
         """A call that gave tensors."""
         case: Case | None = self.known.cases.get(key)
         if case is None and isinstance(text, str):
-            device = next((str(each.place) for each in args if self.has_tensor(each)), "")
-            case = self.known.new(key, text, {"device": device.removeprefix("Place(").rstrip(")")}, name)
+            case = self.known.new(key, text, {"device": self.device(args)}, name)
         elif case is None:
             case = self.known.new(key, "", {"reason": str(text)}, name)
         self.recorder.count(case, frame)
+
+    def device(self, value: Any) -> str:
+        """The device of the first tensor, also within lists; empty if there is none."""
+        if isinstance(value, self.paddle.Tensor):
+            return str(value.place).removeprefix("Place(").rstrip(")")
+        parts = value if isinstance(value, list | tuple) else ()
+        return next(filter(None, map(self.device, parts)), "")
 
     def has_tensor(self, value: Any) -> bool:
         """Whether it is a tensor, or a list with one."""

@@ -199,7 +199,10 @@ class Recorder:
             head = {"rank": rank(), "python": sys.executable}
             head |= {name: self.options[name] for name in ("framework", "command")}
             text = f"{corpus.HEAD} {json.dumps(head)}\n{text}"
-        os.write(self.fd, text.encode())
+        try:
+            os.write(self.fd, text.encode())
+        except OSError as error:  # a full disk: the program goes on
+            print(f"assay capture: {error}", file=sys.stderr)
 
     def flush(self) -> None:
         """Writes the counts that have changed."""

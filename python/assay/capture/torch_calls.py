@@ -249,8 +249,8 @@ class _Mode:
             if name.startswith("?"):
                 raise Inexpressible("no function that a case may call")
             text = f"{name}({', '.join(argument_texts(self.torch, args, kwargs, {}))})"
-        except Inexpressible as error:
-            return "", {"reason": str(error)}
+        except Exception as error:
+            return "", {"reason": _reason(error)}
         return text, {"changed": changed} if any(changed.values()) else {}
 
     def _cast(self, text: str, known: Any, func: Any, args: Any, kwargs: Any, result: Any) -> tuple[str, Any]:

@@ -6,7 +6,6 @@ PyTorch refuses on tensors without memory is left out.
 """
 
 import argparse
-import ast
 import json
 import math
 import os
@@ -18,18 +17,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from assay.frameworks.torch_framework import LAYOUTS, MEMORY_FORMATS
-from assay.shared import DTYPES as KNOWN_DTYPES
+from assay.scripts.source import Case
+from assay.spec import TensorSpec
 from assay.torch_cases.names import function_of
 from assay.torch_cases.oracle import mapped
-from assay.torch_cases.texts import Inexpressible, Line, value_of, write_cases
+from assay.torch_cases.texts import Inexpressible, Line, write_cases
 from assay.wire import Stop
 
 _NUMBER = re.compile(r"(?<![\w.#])-?\d+(?:\.\d+(?:e[-+]?\d+)?)?(?![\w.])")
 _TENSOR = re.compile(r'Tensor\(\[([\d, ]*)\], "(\w+)"((?:, (?:is_contiguous=False|strides=\[[\d, ]*\]))*)\)')
 MOST_PARTS = 64  # of the size, by which a number grows
 MOST_MADE = 1 << 20  # elements of a call that is made to check it
-_NAMES = (*MEMORY_FORMATS, *LAYOUTS, *KNOWN_DTYPES)
 _NO_PARTNER = "the other corpus has no such call whose numbers a formula explains"
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 
@@ -95,45 +93,25 @@ def _by_form(texts: Iterable[str]) -> dict[str, list[str]]:
 
 def read(torch: Any, text: str, device: str) -> tuple[str, list[Any], dict[str, Any]]:
     """The function of a case and its arguments, with tensors of this device. Raises Inexpressible."""
-    plain = re.sub(r"Tensor#(\d+)", r"Again(\1)", re.sub(r"Place\([^)]*\)", "None", text))
-    made: list[Any] = []
+    try:
+        case = Case(text)
+    except RuntimeError as error:
+        raise Inexpressible("it does not parse") from error
+    if case.constructs:
+        raise Inexpressible("layers are not checked")
+    made: dict[int, Any] = {}
 
-    def value(tree: ast.expr) -> Any:
-        return value_of(tree, special)
+    def tensor(spec: TensorSpec) -> Any:
+        if spec.index not in made:
+            strides = spec.strides or torch.empty(spec.shape, device="meta").stride()
+            dtype = getattr(torch, spec.dtype)
+            made[spec.index] = torch.empty_strided(spec.shape, strides, dtype=dtype, device=device).zero_()
+        return made[spec.index]
 
-    def special(tree: ast.expr) -> Any:
-        match tree:
-            case ast.Subscript(value=ast.Name(id="list"), slice=ast.Tuple(elts=parts)):
-                return list(map(value, parts))
-            case ast.Subscript(value=ast.Name(id="list"), slice=part):
-                return [value(part)]
-            case ast.Call(func=ast.Name(id="tuple"), args=parts):
-                return tuple(map(value, parts))
-            case ast.Call(func=ast.Name(id="Again"), args=[ast.Constant(value=number)]):
-                return made[number - 1]
-            case ast.Call(func=ast.Name(id="Dtype"), args=[ast.Name(id=name)]) if name in KNOWN_DTYPES:
-                return getattr(torch, name)
-            case ast.Call(
-                func=ast.Name(id="Tensor"), args=[shape, ast.Constant(value=dtype)], keywords=named
-            ):
-                strides = [value(each.value) for each in named if each.arg == "strides"]
-                extents, kind = value(shape), getattr(torch, dtype)
-                strides.append(torch.empty(extents, device="meta").stride())
-                made.append(torch.empty_strided(extents, strides[0], dtype=kind, device=device).zero_())
-                return made[-1]
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Attribute(attr="inf")):
-                return -math.inf
-            case ast.Attribute(value=ast.Name(id="math"), attr="inf" | "nan" as name):
-                return getattr(math, name)
-            case ast.Attribute(value=ast.Name(id="torch"), attr=name) if name in _NAMES:
-                return getattr(torch, name)
-        raise Inexpressible("an argument that is not checked")
-
-    match ast.parse(plain, mode="eval").body:
-        case ast.Call(func=ast.Attribute() as function, args=args, keywords=named):
-            parts = [value(each) for each in args]
-            return ast.unparse(function), parts, {each.arg or "": value(each.value) for each in named}
-    raise Inexpressible("layers are not checked")
+    ((args, named),) = case.values(torch, tensor, device)
+    for key in named.keys() & {"memory_format", "layout"}:
+        named[key] = getattr(torch, named[key]) if isinstance(named[key], str) else named[key]
+    return case.api, args, named
 
 
 def shapes_of(torch: Any, text: str, device: str = "meta") -> Any:
@@ -233,7 +211,7 @@ def varied(texts: list[str], kind: str, value: str) -> Iterator[tuple[str, str]]
 def _variant(torch: Any, text: str, kind: str, value: str) -> tuple[str, str]:
     try:
         shapes = shapes_of(torch, text)
-    except (Inexpressible, Stop, AttributeError, SyntaxError) as error:
+    except (Inexpressible, Stop, AttributeError) as error:
         return text, str(error) if isinstance(error, Inexpressible) else "no function of PyTorch's"
     except Exception:
         return text, "PyTorch refuses the case on tensors without memory"
