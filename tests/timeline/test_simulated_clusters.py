@@ -16,7 +16,7 @@ def simulate(*options: str) -> None:
 
 
 def test_small_clusters():
-    simulate("--clusters", "16", "--most-ranks", "32")
+    simulate("--first", "64", "--clusters", "16", "--most-ranks", "32")
 
 
 @pytest.mark.slow

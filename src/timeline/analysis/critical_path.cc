@@ -39,7 +39,7 @@ class Walker {
       : trace_(trace),
         worker_of_(trace.slices.size(), kNobody),
         place_(trace.slices.size(), 0),
-        stage_links_(stage_links(trace, analysis)) {
+        stage_links_(stage_links(trace, analysis, collectives)) {
     std::map<std::tuple<std::int32_t, std::string, std::int64_t, std::int32_t>, std::uint32_t>
         known;
     for (std::uint32_t i = 0; i < trace.slices.size(); ++i) {

@@ -11,7 +11,9 @@
 #include <numeric>
 
 #include "base/statistics.h"
+#include "timeline/analysis/devices.h"
 #include "timeline/analysis/kernel_comparison.h"
+#include "timeline/analysis/outliers.h"
 #include "timeline/analysis/report_text.h"
 #include "timeline/analysis/slice_steps.h"
 #include "timeline/cpu_work.h"
@@ -19,7 +21,6 @@
 namespace assay::timeline {
 namespace {
 
-using Series = std::vector<Nanos>;  // by step
 using TimePart = Nanos (*)(const DeviceReport&, std::size_t step);
 
 Series series_of(const DeviceReport& device, TimePart time) {
@@ -37,77 +38,6 @@ Nanos launches(const DeviceReport& device, std::size_t step) { return device.lat
 Nanos loading(const DeviceReport& device, std::size_t step) { return device.late[step].loading; }
 Nanos exposed(const DeviceReport& device, std::size_t step) {
   return device.steps[step].exposed_communication();
-}
-
-// Steps in which one of the peers takes longer than the others.
-struct Excess {
-  Nanos size = 0;  // mean over the steps
-  std::vector<std::size_t> steps;
-  bool lasting = false;  // a third of all steps or more, end to end
-};
-
-Excess excess_in(const Series& excess, std::vector<std::size_t> steps, bool lasting) {
-  Nanos sum = 0;
-  for (const std::size_t step : steps) sum += excess[step];
-  return {sum / static_cast<Nanos>(steps.size()), std::move(steps), lasting};
-}
-
-// Splits the steps with more than `least` into runs of three and more, in which three of four steps
-// are such, and the rest, which must exceed `most`.
-std::vector<Excess> spells_of(const Series& excess, Nanos least, Nanos most) {
-  std::vector<Excess> found;
-  std::vector<std::size_t> single;
-  const std::size_t count = excess.size();
-  for (std::size_t begin = 0; begin < count;) {
-    if (excess[begin] <= least) {
-      ++begin;
-      continue;
-    }
-    std::vector<std::size_t> run;
-    for (std::size_t step = begin; step < count; ++step) {
-      if (excess[step] <= least) continue;
-      if (4 * (run.size() + 1) < 3 * (step - begin + 1)) break;
-      run.push_back(step);
-    }
-    if (run.size() >= std::min<std::size_t>(3, count)) {
-      begin = run.back() + 1;
-      found.push_back(excess_in(excess, std::move(run), true));
-    } else {
-      if (excess[begin] > most) single.push_back(begin);
-      ++begin;
-    }
-  }
-  if (!single.empty()) found.push_back(excess_in(excess, std::move(single), false));
-  return found;
-}
-
-// Finds those of the peers that stand out: by a thirtieth of a step (a tenth in single steps), and
-// by far more than the others differ among themselves. A single peer is compared with its own
-// median.
-std::vector<std::pair<std::size_t, Excess>> outliers(const std::vector<Series>& peers, Nanos step) {
-  constexpr Nanos kSpreads = 6;
-  const bool itself = peers.size() == 1;
-  std::vector<Series> all = peers;
-  for (std::size_t step_at = 0; !peers.empty() && step_at < peers[0].size(); ++step_at) {
-    Series here;
-    for (const Series& peer : peers) here.push_back(peer[step_at]);
-    const Nanos usual = lower_median(itself ? peers[0] : here);
-    for (Series& excess : all) excess[step_at] -= usual;
-  }
-  std::vector<std::pair<std::size_t, Excess>> found;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    Series others;
-    for (std::size_t other = 0; other < all.size(); ++other) {
-      if (other == i && !itself) continue;
-      for (const Nanos one : all[other]) others.push_back(std::abs(one));
-    }
-    const Nanos spread = kSpreads * lower_median(std::move(others));
-    const Nanos most = std::max(step / 10, spread);
-    for (Excess& one : spells_of(all[i], itself ? most : std::max(step / 30, spread), most)) {
-      found.emplace_back(i, std::move(one));
-    }
-  }
-  return found;
 }
 
 // "1, 2, 3", or of many the first ones.
@@ -147,13 +77,17 @@ class CulpritFinder {
           is_cpu(label()) ? "more time outside operators" : "host: late launches"}}};
     std::vector<std::size_t> all(analysis_.devices.size());
     std::iota(all.begin(), all.end(), 0U);
+    const bool same_copies = copies_are_equal();
     for (const Metric& metric : metrics) {
       // Hosts have the same to do on all stages.
-      const bool host = metric.part == Part::host;
+      const bool alike = metric.part == Part::host || (metric.part == Part::copies && same_copies);
+      std::vector<Culprit> found;
       for (const auto& peers :
-           host ? std::vector<std::vector<std::size_t>>(1, all) : peer_groups()) {
-        find_among(peers, metric);
+           alike ? std::vector<std::vector<std::size_t>>(1, all) : peer_groups()) {
+        std::ranges::move(find_among(peers, metric), std::back_inserter(found));
       }
+      take_turns(found);
+      std::ranges::move(found, std::back_inserter(culprits_));
     }
     find_stages();
     merge_stages();
@@ -166,6 +100,20 @@ class CulpritFinder {
  private:
   std::string label() const {
     return analysis_.devices.empty() ? std::string() : analysis_.devices.front().label;
+  }
+
+  // Whether all devices copy as many bytes.
+  bool copies_are_equal() const {
+    const auto device_of = device_of_tracks(trace_);
+    std::vector<std::int64_t> bytes(analysis_.devices.size());
+    for (const Slice& slice : trace_.slices) {
+      const std::size_t device = device_of[slice.track];
+      if (slice.kind != Kind::memory || slice.detail == kNoIndex || device >= bytes.size())
+        continue;
+      bytes[device] += std::max<std::int64_t>(0, trace_.details[slice.detail].bytes);
+    }
+    return !bytes.empty() && bytes[0] > 0 &&
+           std::ranges::all_of(bytes, [&](std::int64_t one) { return one == bytes[0]; });
   }
 
   // The devices of each pipeline stage, or all devices.
@@ -274,8 +222,9 @@ class CulpritFinder {
     culprit.cause = culprit.kind == "stage" ? culprit.cause + "; " + why : why;
   }
 
-  // Adds one line for the ranks that are late in the same steps and as much, or in turn.
-  void find_among(const std::vector<std::size_t>& devices, const Metric& metric) {
+  // One for the ranks that are late in the same steps and as much.
+  std::vector<Culprit> find_among(const std::vector<std::size_t>& devices,
+                                  const Metric& metric) const {
     std::vector<Series> peers;
     for (const std::size_t device : devices) {
       peers.push_back(series_of(analysis_.devices[device], metric.time));
@@ -298,13 +247,7 @@ class CulpritFinder {
       }
     }
     for (Culprit& one : found) name_host(devices, one);
-    constexpr std::size_t kInTurn = 3;
-    const bool turns =
-        found.size() >= kInTurn && std::ranges::none_of(found, [&](const auto& one) {
-          return 3 * one.steps.size() > analysis_.steps.size() || one.devices.size() > 1;
-        });
-    if (turns) return in_turn(found);
-    std::ranges::move(found, std::back_inserter(culprits_));
+    return found;
   }
 
   // All devices of one of several hosts are the host.
@@ -322,23 +265,26 @@ class CulpritFinder {
     one.name = "host " + host;
   }
 
-  // The same cause moves from rank to rank.
-  void in_turn(std::vector<Culprit>& found) {
+  // Makes one of those whose cause moves from rank to rank.
+  void take_turns(std::vector<Culprit>& found) const {
+    constexpr std::size_t kInTurn = 3;
     Excess together;
     std::vector<std::size_t> devices;
     Series sizes;
     for (const Culprit& one : found) {
+      if (3 * one.steps.size() > analysis_.steps.size() || one.devices.size() > 1) return;
       together.steps.insert(together.steps.end(), one.steps.begin(), one.steps.end());
       devices.push_back(one.devices.front());
       sizes.push_back(one.excess);
     }
     std::ranges::sort(together.steps);
-    const auto twice = std::ranges::unique(together.steps);
-    together.steps.erase(twice.begin(), twice.end());
+    const bool at_once = std::ranges::adjacent_find(together.steps) != together.steps.end();
+    if (found.size() < kInTurn || at_once) return;
     together.size = lower_median(std::move(sizes));
+    std::ranges::sort(devices);
     Culprit all = made("rank", name_of(devices) + " in turn", found[0].part, together, devices);
     all.cause = found[0].cause;
-    culprits_.push_back(std::move(all));
+    found.assign(1, std::move(all));
   }
 
   // The compute time of each stage: the mean over its devices.
@@ -397,7 +343,9 @@ class CulpritFinder {
       excess[step] = lengths[step] - step_;
       if (3 * analysis_.pauses[step] > excess[step]) continue;  // told as a pause
       for (const Culprit& one : culprits_) {
-        if (one.in_step(step)) excess[step] -= one.excess;
+        // A host that runs ahead delays the step behind it.
+        const bool ahead = one.part == Culprit::Part::host && step > 0 && one.in_step(step - 1);
+        if (one.in_step(step) || ahead) excess[step] -= one.excess;
       }
       if (4 * excess[step] > step_) causes[grown(step)].steps.push_back(step);
     }
@@ -459,6 +407,13 @@ class CulpritFinder {
         Culprit one =
             made("link", "ranks " + listed(names[group]), Culprit::Part::transfer, excess, {});
         one.ranks = names[group];
+        const auto same = std::ranges::find_if(culprits_, [&](const Culprit& other) {
+          return other.part == one.part && other.ranks == one.ranks && other.when == one.when;
+        });
+        if (same != culprits_.end()) {  // other calls of the same ranks
+          same->excess += one.excess;
+          continue;
+        }
         one.itself = groups.size() == 1;
         one.cause = fmt::format("slow link: {} of {} bytes", std::get<0>(kind), std::get<1>(kind));
         culprits_.push_back(std::move(one));

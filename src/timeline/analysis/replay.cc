@@ -14,6 +14,7 @@
 #include "base/statistics.h"
 #include "timeline/analysis/devices.h"
 #include "timeline/analysis/replay_peers.h"
+#include "timeline/analysis/replay_waits.h"
 #include "timeline/analysis/slice_steps.h"
 #include "timeline/analysis/stage_links.h"
 
@@ -30,13 +31,14 @@ class Replayer {
         analysis_(analysis),
         collectives_(collectives),
         steps_(trace, analysis),
-        links_(stage_links(trace, analysis)) {}
+        links_(stage_links(trace, analysis, collectives)) {}
 
   Replay run(std::vector<Culprit>& culprits) {
     if (!collect()) return {};
     name_types();
     meet();
-    follow();
+    before_ = find_waits(trace_, analysis_.steps.size(), links_, operations_);
+    find_delays();
     order();
     settle_peers(trace_, analysis_, collectives_, operations_);
     ends_.resize(operations_.size());
@@ -50,7 +52,7 @@ class Replayer {
   bool collect();
   void name_types();
   void meet();
-  void follow();
+  void find_delays();
   void order();
   Replay report(std::vector<Culprit>& culprits);
   std::string doubt(const Replay& replay) const;
@@ -176,53 +178,17 @@ void Replayer::meet() {
   }
 }
 
-// What had ended on its device when an operation began, and not already when its predecessor on
-// the stream began. Nothing waits for what the host launched later.
-void Replayer::follow() {
-  constexpr Nanos kTolerance = 50'000;  // of times that are not of the GPU itself
-  constexpr Nanos kPart = 10;
-  constexpr std::size_t kMostLooks = 64;
-  std::map<std::uint32_t, std::map<std::uint32_t, std::vector<std::uint32_t>>> streams;
-  std::unordered_map<std::uint32_t, std::uint32_t> operation_of;  // by slice
-  for (std::uint32_t i = 0; !links_.empty() && i < operations_.size(); ++i) {
-    operation_of[operations_[i].slice] = i;
-  }
-  const auto launched = [&](const Operation& operation) {
-    const Launch* launch = trace_.launch_of(trace_.slices[operation.slice]);
-    return launch == nullptr ? Nanos{0} : launch->begin;
-  };
+// How long operations wait for their hosts, after all that they follow.
+void Replayer::find_delays() {
   std::vector<std::int64_t> step_of(analysis_.devices.size(), kNone);  // number, by device
-  for (std::uint32_t i = 0; i < operations_.size(); ++i) {
-    Operation& operation = operations_[i];
-    auto& of_device = streams[operation.device];
-    const std::uint32_t own = trace_.slices[operation.slice].track;
-    auto& mine = of_device[own];
-    const Nanos since = mine.empty() ? -1 : operations_[mine.back()].begin;
-    operation.first_before = static_cast<std::uint32_t>(before_.size());
-    if (!mine.empty()) before_.push_back(mine.back());
-    for (const auto& [track, earlier] : of_device) {
-      if (track == own) continue;
-      std::size_t looked = 0;
-      for (auto it = earlier.rbegin(); it != earlier.rend() && looked < kMostLooks;
-           ++it, ++looked) {
-        const Operation& other = operations_[*it];
-        const Nanos tolerance = std::min(kTolerance, (other.end - other.begin) / kPart);
-        if (other.end > operation.begin + tolerance || other.begin >= operation.begin) continue;
-        if (launched(other) > launched(operation)) continue;
-        // Else its predecessor waited for it, too.
-        const bool later = !mine.empty() && launched(other) > launched(operations_[mine.back()]);
-        if (other.end > since || later) before_.push_back(*it);
-        break;
-      }
-    }
-    if (const auto link = links_.find(operation.slice); link != links_.end()) {
-      const auto before = operation_of.find(link->second);
-      if (before != operation_of.end() && before->second < i) before_.push_back(before->second);
-    }
-    operation.count_before = static_cast<std::uint32_t>(before_.size()) - operation.first_before;
+  for (Operation& operation : operations_) {
     Nanos ready = 0;
+    std::uint32_t last = kNoIndex;
     for (std::uint32_t k = 0; k < operation.count_before; ++k) {
-      ready = std::max(ready, operations_[before_[operation.first_before + k]].end);
+      const std::uint32_t one = before_[operation.first_before + k];
+      if (operations_[one].end < ready) continue;
+      ready = operations_[one].end;
+      last = one;
     }
     operation.delay = operation.begin - ready;
     const Slice& slice = trace_.slices[operation.slice];
@@ -230,13 +196,12 @@ void Replayer::follow() {
         steps_.of_host(trace_.tracks[slice.track].source, slice.begin - operation.delay / 2)
             .value_or(operation.step));
     const auto link = links_.find(operation.slice);
-    operation.keeps_delay = link != links_.end() && operation_of.contains(link->second) &&
-                            operations_[operation_of.at(link->second)].end == ready;
+    operation.keeps_delay =
+        last != kNoIndex && link != links_.end() && operations_[last].slice == link->second;
     std::int64_t& step = step_of[operation.device];
     const std::int64_t number = analysis_.steps[operation.step].number;
     operation.keeps_delay |= step != kNone && number > step + 1;  // nothing is recorded between
     step = number;
-    mine.push_back(i);
   }
 }
 

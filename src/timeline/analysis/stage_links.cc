@@ -39,9 +39,14 @@ std::array<JobKey, 2> origins_of(JobKey key, std::ptrdiff_t stages) {
 }  // namespace
 
 std::unordered_map<std::uint32_t, std::uint32_t> stage_links(const Trace& trace,
-                                                             const Analysis& analysis) {
+                                                             const Analysis& analysis,
+                                                             const CollectiveReport& collectives) {
   std::unordered_map<std::uint32_t, std::uint32_t> links;
   if (analysis.pipelines.empty() || analysis.pipelines.front().size() < 2) return links;
+  const auto transfers = [](const CollectiveCall& call) {
+    return call.name == "sendrecv" && call.parts.size() == 2;
+  };
+  if (std::ranges::any_of(collectives.calls, transfers)) return links;
   const std::vector<std::size_t> device_of = device_of_tracks(trace);
   std::vector<std::vector<std::uint32_t>> works(analysis.devices.size());  // by begin
   for (std::uint32_t i = 0; i < trace.slices.size(); ++i) {

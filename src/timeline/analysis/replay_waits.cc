@@ -1,0 +1,151 @@
+#include "timeline/analysis/replay_waits.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+namespace assay::timeline {
+namespace {
+
+using Edge = std::pair<std::uint32_t, std::uint32_t>;  // an operation, and what it waits for
+
+struct Stream {
+  std::uint32_t device = 0;
+  std::vector<std::uint32_t> operations;  // by begin
+  std::vector<std::uint32_t> first;       // by step: the first of `operations` in it or behind it
+  std::uint32_t count(std::uint32_t step) const { return first[step + 1] - first[step]; }
+};
+
+class WaitFinder {
+ public:
+  WaitFinder(const Trace& trace, std::size_t steps, const std::vector<Operation>& operations)
+      : trace_(trace), operations_(operations) {
+    std::map<std::uint32_t, std::size_t> stream_of;  // by track
+    for (std::uint32_t i = 0; i < operations.size(); ++i) {
+      const std::uint32_t track = trace.slices[operations[i].slice].track;
+      const auto [entry, is_new] = stream_of.try_emplace(track, streams_.size());
+      if (is_new) {
+        streams_.push_back({operations[i].device, {}, std::vector<std::uint32_t>(steps + 1)});
+      }
+      Stream& stream = streams_[entry->second];
+      stream.operations.push_back(i);
+      ++stream.first[operations[i].step + 1];
+    }
+    for (Stream& stream : streams_) {
+      std::partial_sum(stream.first.begin(), stream.first.end(), stream.first.begin());
+    }
+  }
+
+  std::vector<Edge> find() {
+    std::map<std::uint32_t, std::vector<std::size_t>> of_device;
+    for (std::size_t i = 0; i < streams_.size(); ++i) of_device[streams_[i].device].push_back(i);
+    for (const auto& [device, mine] : of_device) {
+      for (const std::size_t own : mine) {
+        for (const std::size_t other : mine) {
+          if (own != other) compare(streams_[own], streams_[other]);
+        }
+      }
+    }
+    for (const Stream& stream : streams_) {
+      for (std::size_t i = 1; i < stream.operations.size(); ++i) {
+        edges_.emplace_back(stream.operations[i], stream.operations[i - 1]);
+      }
+    }
+    return std::move(edges_);
+  }
+
+ private:
+  Nanos launched(const Operation& operation) const {
+    const Launch* launch = trace_.launch_of(trace_.slices[operation.slice]);
+    return launch == nullptr ? Nanos{0} : launch->begin;
+  }
+
+  // By operation of `own`: the place in `other` of the last one that had ended when it began, and
+  // that was launched before it; kNoIndex without one.
+  std::vector<std::uint32_t> ended_before(const Stream& own, const Stream& other) const {
+    constexpr Nanos kTolerance = 50'000;  // of times that are not of the GPU itself
+    constexpr Nanos kPart = 10;
+    constexpr std::size_t kMostLooks = 64;
+    std::vector<std::uint32_t> places(own.operations.size(), kNoIndex);
+    std::size_t begun = 0;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const Operation& operation = operations_[own.operations[i]];
+      while (begun < other.operations.size() &&
+             operations_[other.operations[begun]].begin < operation.begin) {
+        ++begun;
+      }
+      for (std::size_t at = begun; at > 0 && begun - at < kMostLooks; --at) {
+        const Operation& one = operations_[other.operations[at - 1]];
+        const Nanos tolerance = std::min(kTolerance, (one.end - one.begin) / kPart);
+        if (one.end > operation.begin + tolerance || launched(one) > launched(operation)) continue;
+        places[i] = static_cast<std::uint32_t>(at - 1);
+        break;
+      }
+    }
+    return places;
+  }
+
+  // What `own` waits for on `other`. Steps are alike if both streams have as many operations.
+  void compare(const Stream& own, const Stream& other) {
+    const auto places = ended_before(own, other);
+    const auto steps = static_cast<std::uint32_t>(own.first.size() - 1);
+    const auto behind = [&](std::uint32_t i, std::uint32_t step) {  // places after the step's first
+      if (places[i] == kNoIndex) return std::int64_t{-1} - other.first[step];
+      return std::int64_t{places[i]} - other.first[step];
+    };
+    std::map<std::tuple<std::uint32_t, std::uint32_t>, std::vector<std::int64_t>> least;
+    for (std::uint32_t step = 0; step < steps; ++step) {
+      auto& here = least[{own.count(step), other.count(step)}];
+      here.resize(own.count(step), std::numeric_limits<std::int64_t>::max());
+      for (std::uint32_t i = 0; i < own.count(step); ++i) {
+        here[i] = std::min(here[i], behind(own.first[step] + i, step));
+      }
+    }
+    std::int64_t last = -1;
+    for (std::uint32_t step = 0; step < steps; ++step) {
+      const auto& here = least[{own.count(step), other.count(step)}];
+      for (std::uint32_t i = 0; i < own.count(step); ++i) {
+        const std::int64_t place = here[i] + other.first[step];
+        if (place <= last) continue;  // its predecessor waits for it, too
+        last = place;
+        edges_.emplace_back(own.operations[own.first[step] + i],
+                            other.operations[static_cast<std::size_t>(place)]);
+      }
+    }
+  }
+
+  const Trace& trace_;
+  const std::vector<Operation>& operations_;
+  std::vector<Stream> streams_;
+  std::vector<Edge> edges_;
+};
+
+}  // namespace
+
+std::vector<std::uint32_t> find_waits(const Trace& trace, std::size_t steps,
+                                      const std::unordered_map<std::uint32_t, std::uint32_t>& links,
+                                      std::vector<Operation>& operations) {
+  auto edges = WaitFinder(trace, steps, operations).find();
+  if (!links.empty()) {
+    std::unordered_map<std::uint32_t, std::uint32_t> operation_of;  // by slice
+    for (std::uint32_t i = 0; i < operations.size(); ++i) operation_of[operations[i].slice] = i;
+    for (std::uint32_t i = 0; i < operations.size(); ++i) {
+      const auto link = links.find(operations[i].slice);
+      if (link == links.end()) continue;
+      const auto before = operation_of.find(link->second);
+      if (before != operation_of.end() && before->second < i) edges.emplace_back(i, before->second);
+    }
+  }
+  std::ranges::stable_sort(edges, {}, &Edge::first);
+  std::vector<std::uint32_t> before;
+  for (const auto& [operation, other] : edges) {
+    Operation& one = operations[operation];
+    if (one.count_before++ == 0) one.first_before = static_cast<std::uint32_t>(before.size());
+    before.push_back(other);
+  }
+  return before;
+}
+
+}  // namespace assay::timeline
