@@ -14,6 +14,6 @@ if(ASSAY_SANITIZE)
   endif()
   # GCC's thread sanitizer does not know fences, which Asio would use.
   if(ASSAY_SANITIZE STREQUAL "thread")
-    add_compile_definitions(ASIO_DISABLE_FENCED_BLOCK)
+    add_compile_definitions(ASIO_DISABLE_FENCED_BLOCK BOOST_ASIO_DISABLE_FENCED_BLOCK)
   endif()
 endif()
