@@ -34,6 +34,10 @@ bool is_simulated(const SimulatedSystem* system, int fd) {
 
 }  // namespace
 
+// What replaces a C++ function has its mangled name and returns what it returns.
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wreturn-type-c-linkage"
+#endif
 extern "C" {
 
 pid_t __real_fork();
