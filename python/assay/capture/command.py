@@ -95,9 +95,10 @@ def _summary(head: dict[str, Any], cases: int, out: str) -> str:
     whole = head["dispatched"]["seen"] + missed
     left_out = sum(head["left_out"].values())
     lines = [f"{cases} distinct calls of {head['processes']} processes, {head['steps']} steps: {out}"]
-    if missed:
-        most = max(head["dispatched"]["missed"], key=head["dispatched"]["missed"].get)
-        lines.append(f"  {missed} of {whole} operators of a step ran outside of these calls, such as {most}")
+    if whole:
+        most = max(head["dispatched"]["missed"], key=head["dispatched"]["missed"].get, default="")
+        shown = f"  {missed} of {whole} operators of a step ran outside of these calls"
+        lines.append(shown + (f", such as {most}" if most else ""))
     if left_out:
         lines.append(f"  {left_out} calls are no cases:")
         most = sorted(head["left_out"].items(), key=lambda each: -each[1])[:10]

@@ -25,17 +25,21 @@ class Summaries:
         self.sums: list[tuple[Any, Any, Any]] = []  # of this step: case, sum of a result, its inputs
         self.known: dict[Any, dict[str, list[Any]]] = {}
         self.clean = True  # no NaN so far
+        self.busy = False  # computes for itself
         self.kinds = {getattr(torch, name) for name in KINDS}
 
     def take(self, values: Any, case: Any, inputs: Any = None, begin: int = 0) -> list[Any]:
         """Of each tensor from the number `begin` on: its number, its sum if it is a result that the call has
         written, its summary if it is time for one, and its memory. `inputs` are what was taken of the inputs.
         Needs a state without modes. Tensors without memory, as inside of vmap, give nothing."""
+        self.busy = True
         try:
             with self.torch.no_grad():
                 return self._taken(values, 0 if case is None else case.calls, inputs, begin)
         except RuntimeError:
             return []
+        finally:
+            self.busy = False
 
     def _taken(self, values: Any, calls: int, inputs: Any, begin: int) -> list[Any]:
         taken: list[Any] = []
@@ -128,8 +132,10 @@ class Summaries:
     def end_step(self) -> None:
         """Looks for the first NaN of the step that has ended."""
         sums, self.sums = self.sums, []
+        self.busy = True
         with self.torch._C.DisableTorchFunction(), self.torch.no_grad():
             self._look(sums)
+        self.busy = False
 
     def _look(self, sums: list[Any]) -> None:
         for device in {each[1].device for each in sums}:
