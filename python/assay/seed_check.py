@@ -37,10 +37,15 @@ def stated(distribution: Any, own_seed: bool) -> list[tuple[str, Any]]:
     """What the reference states of a result with this distribution. A call may have a seed of its own."""
     if not isinstance(distribution, Distribution) or not fits(distribution.shape, str(distribution.dtype)):
         return []
-    same = Numbers(array("b", [1]), "bool", (1,))
     surely = must_differ(distribution) and not own_seed
-    cycles = [(CYCLES, same)] if distribution.kind == "permutation" and permutes(distribution.shape) else []
-    return [(SAME, same), (OTHER, same if surely else bernoulli_draw(0.5, (1,), torch.bool)), *cycles]
+    other = as_tensor(True) if surely else bernoulli_draw(0.5, (1,), torch.bool)
+    cycles = [(CYCLES, True)] if distribution.kind == "permutation" and permutes(distribution.shape) else []
+    return [(SAME, True), (OTHER, other), *cycles]
+
+
+def as_tensor(holds: bool) -> Numbers:
+    """A truth value that may be compared with a draw."""
+    return Numbers(array("b", [holds]), "bool", (1,))
 
 
 def found(framework: Any, job: Job, results: Any, draw: Callable[[], Any]) -> list[tuple[str, Any]]:
@@ -58,14 +63,14 @@ def found(framework: Any, job: Job, results: Any, draw: Callable[[], Any]) -> li
             break
         framework.seed(job.seed ^ ANOTHER * number)
         other = not framework.equal(draw(), first)
-    held = [(SAME, same), (OTHER, other)]
+    held = [(SAME, bool(same)), (OTHER, as_tensor(other))]
     if job.api.endswith("randperm") and permutes(framework.shape(results)):
         draws = [first]
         for number in range(1, SEEDS):
             framework.seed(job.seed ^ ANOTHER * number)
             draws.append(draw())
         held.append((CYCLES, not all(is_one_cycle(orders.array_of(each)) for each in draws)))
-    return [(path, Numbers(array("b", [holds]), "bool", (1,))) for path, holds in held]
+    return held
 
 
 def permutes(shape: Any) -> bool:

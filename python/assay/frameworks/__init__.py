@@ -38,6 +38,7 @@ class Framework(ABC):
         devices()                    the device kinds of the build, preferred ones first; default: the CPU
         notes()                      remarks for users, by execution
         opened()                     the devices that this process has opened
+        look_ahead()                 prepares in the server, after its first lanes, what all later ones need
         replaced()                   operators of the framework whose kernels a module has replaced
         autocast()                   a context of automatic mixed precision
         compiled(function, api)      a function that runs an API's function as a static graph
