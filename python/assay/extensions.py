@@ -41,6 +41,8 @@ def load(framework: Any) -> None:
     """In the fork server: imports its modules. Does not return if one of them has opened a device."""
     before = devices(framework)
     modules = named(MODULES)
+    if modules and hasattr(framework, "list_functions"):
+        framework.list_functions()
     for at, module in enumerate(modules):
         import_module(module)
         if devices(framework) - before:

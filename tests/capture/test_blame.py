@@ -26,7 +26,7 @@ def capture_of(folder, program):
     for text, note in zip(lines[1::2], lines[2::2], strict=True):
         api = text.partition("(")[0]
         seen[api] = seen.get(api, 0) + 1
-        if seen[api] <= MOST_OF_AN_API:
+        if seen[api] <= MOST_OF_AN_API or "autocast" in note:
             kept += [text, note]
     (folder / "corpus.txt").write_text("\n".join(kept) + "\n")
     return folder / "corpus.txt"

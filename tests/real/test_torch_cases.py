@@ -292,6 +292,15 @@ def test_labels_are_never_the_blank(api, tmp_path):
     assert sorted(listed("pass").splitlines()) == sorted(cases), said
 
 
+def test_the_method_of_a_replaced_function_may_be_called(api, tmp_path):
+    (tmp_path / "faulty.py").write_text("import torch\ntorch.logsumexp = lambda *args: None\n")
+    settings = 'version = 1\n[lanes.faulty]\nframework = "torch"\nmodules = ["faulty"]\n'
+    (tmp_path / "assay.toml").write_text(settings + f'environment = ["PYTHONPATH={tmp_path}"]\n')
+    case = 'torch.Tensor.logsumexp(Tensor([4, 5], "float32"), 1)'
+    said, listed = api([case], lane="faulty")
+    assert listed("pass").strip() == case, said
+
+
 @pytest.mark.parametrize("seed", sorted({seed for seed, _ in ALARMS}))
 def test_rounding_of_composed_functions_is_no_mismatch(api, seed):
     cases = [case for each, case in ALARMS if each == seed]

@@ -39,6 +39,7 @@ class Framework(ABC):
         notes()                      remarks for users, by execution
         opened()                     the devices that this process has opened
         look_ahead()                 prepares in the server, after its first lanes, what all later ones need
+        list_functions()             notes the framework's functions before a module replaces some
         replaced()                   operators of the framework whose kernels a module has replaced
         autocast()                   a context of automatic mixed precision
         compiled(function, api)      a function that runs an API's function as a static graph

@@ -79,6 +79,10 @@ class TorchFramework(Framework):
         """Whether a module has initialised CUDA."""
         return ["cuda"] if self.torch.cuda.is_initialized() else []
 
+    def list_functions(self) -> None:
+        """Lists PyTorch's functions before a module puts others in their places; PyTorch keeps the list."""
+        self.torch.overrides.get_testing_overrides()
+
     def replaced(self) -> list[str]:
         """PyTorch's own operators whose kernels a module has replaced, from the dispatcher's tables."""
         dispatcher = self.torch._C
