@@ -318,6 +318,21 @@ def test_summaries_and_the_first_nan(tmp_path):
     assert values["out0"]["max"] == pytest.approx(4.5**0.5)
 
 
+def test_a_forked_process_knows_nothing_of_the_nan_before(tmp_path):
+    program = """
+import os
+import torch
+torch.ones(3).abs().sub(2).sqrt()
+if os.fork() == 0:
+    torch.ones(3).cos()
+else:
+    os.wait()
+"""
+    done = capture(tmp_path, program, flags=["--summaries"])
+    assert done.returncode == 0, done.stderr
+    assert calls(tmp_path)[0]["first_nan"]["case"] == 'torch.Tensor.sqrt(Tensor([3], "float32"))'
+
+
 def test_summaries_change_no_bit(training, tmp_path):
     done = capture(tmp_path, MODEL, flags=["--summaries"])
     assert done.stdout == training[1], done.stderr

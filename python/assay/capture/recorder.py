@@ -81,6 +81,8 @@ class Recorder:
         self.cases.clear()
         self.uncaptured.clear()
         self.left_out.clear()
+        if self.summaries is not None:
+            self.summaries.forget()
         self.after_fork()
 
     def chosen(self, step: int) -> bool:

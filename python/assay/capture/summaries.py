@@ -21,12 +21,16 @@ class Summaries:
     def __init__(self, torch: Any, found_nan: Callable[[Any, bool], None]) -> None:
         self.torch = torch
         self.found_nan = found_nan
-        self.pending: list[tuple[Any, str, Any]] = []  # not fetched yet: case, tensor's name, numbers
-        self.sums: list[tuple[Any, Any, Any]] = []  # of this step: case, sum of a result, its inputs
-        self.known: dict[Any, dict[str, list[Any]]] = {}
+        self.forget()
         self.clean = True  # no NaN so far
         self.busy = False  # computes for itself
         self.kinds = {getattr(torch, name) for name in KINDS}
+
+    def forget(self) -> None:
+        """At first, and after a fork."""
+        self.pending: list[tuple[Any, str, Any]] = []  # not fetched yet: case, tensor's name, numbers
+        self.sums: list[tuple[Any, Any, Any]] = []  # of this step: case, sum of a result, its inputs
+        self.known: dict[Any, dict[str, list[Any]]] = {}
 
     def take(self, values: Any, case: Any, inputs: Any = None, begin: int = 0) -> list[Any]:
         """Of each tensor from the number `begin` on: its number, its sum if it is a result that the call has

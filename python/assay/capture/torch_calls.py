@@ -33,7 +33,7 @@ _NO_CALLS = frozenset(
     "__dlpack_device__ __array__ __array_wrap__ __cuda_array_interface__ _is_view _is_zerotensor "
     "_version unravel_index get_default_dtype set_default_dtype is_grad_enabled "
     "_is_any_autocast_enabled is_autocast_enabled _assert_async broadcast_shapes tensor device from_numpy "
-    "frombuffer".split()
+    "frombuffer new_tensor".split()
 )
 # Methods that do not read their tensor, which may be memory that nobody has written.
 _OVERWRITES = frozenset(
