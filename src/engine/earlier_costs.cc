@@ -4,9 +4,9 @@
 
 #include <memory>
 
+#include "case/case_traits.h"
 #include "case/parser.h"
 #include "schedule/cost.h"
-#include "store/case_traits.h"
 #include "store/open_store.h"
 #include "wire/frame.h"
 #include "wire/messages_generated.h"

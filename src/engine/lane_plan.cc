@@ -153,6 +153,18 @@ MemoryBudget memory_budget(const RunConfig& config, const std::vector<wire::Lane
   return budget;
 }
 
+bool compiles_kernels(const RunConfig& config, const std::vector<wire::LaneSpecT>& lanes) {
+  const auto has_modules = [](const LaneConfig& lane) {
+    return std::ranges::any_of(lane.framework.environment, [](const std::string& entry) {
+      return entry.starts_with(kModules) || entry.starts_with(kModulesInLane);
+    });
+  };
+  return has_modules(config.test) || has_modules(config.reference) ||
+         std::ranges::any_of(lanes, [](const wire::LaneSpecT& lane) {
+           return lane.execution.find("compile") != std::string::npos;
+         });
+}
+
 Status check_execution(const ServerInfo& info, const wire::LaneSpecT& spec) {
   for (const std::string& part : split_at(spec.execution, '+')) {
     const std::string way = part.substr(0, part.find('='));  // threads=4

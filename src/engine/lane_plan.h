@@ -36,6 +36,10 @@ std::string compared_on(const RunConfig& config, const std::vector<wire::LaneSpe
 // hardly any memory of the host.
 MemoryBudget memory_budget(const RunConfig& config, const std::vector<wire::LaneSpecT>& lanes);
 
+// Whether the first call of a kernel may compile it: in a lane with modules of its own, or one that
+// compiles graphs.
+bool compiles_kernels(const RunConfig& config, const std::vector<wire::LaneSpecT>& lanes);
+
 // "gpu" of "gpu:2".
 std::string_view kind_of(std::string_view device);
 

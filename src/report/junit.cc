@@ -9,10 +9,10 @@
 
 #include "base/atomic_file.h"
 #include "base/markup.h"
+#include "case/case_traits.h"
 #include "report/fault_element.h"
 #include "report/inputs.h"
 #include "report/run_report.h"
-#include "store/case_traits.h"
 
 namespace assay {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "base/result.h"
 #include "base/terminal.h"
-#include "store/case_traits.h"
+#include "case/case_traits.h"
 #include "store/store.h"
 #include "verdict/outcome.h"
 

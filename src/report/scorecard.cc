@@ -9,8 +9,8 @@
 #include <tuple>
 
 #include "base/json.h"
+#include "case/case_traits.h"
 #include "report/scripts.h"
-#include "store/case_traits.h"
 
 namespace assay {
 namespace {

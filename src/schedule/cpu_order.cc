@@ -14,7 +14,6 @@ constexpr std::size_t kLeaseCases = 64;
 constexpr std::size_t kFirstLeaseCases = 8;
 // A slot that holds this many cases need not ask for more.
 constexpr std::size_t kEnough = 32;
-constexpr std::uint64_t kLeaseElements = 4'000'000;
 // This part of the expected work, without the longest case, is leased before the expensive cases.
 // The run of two or more slots becomes longer by less than a twentieth of the other work.
 constexpr std::uint64_t kPartCheap = 12;
@@ -135,7 +134,10 @@ std::vector<wire::JobT> CpuOrder::lease(const Request& request, MemoryUse& memor
       found = next(slot, false, allowed);
     }
     if (found.list == nullptr || (!leased.empty() && found.list != from)) break;
-    if (leased.empty() && !first) most = share_of(slot, *found.list);
+    if (leased.empty()) {
+      const std::size_t share = share_of(slot, *found.list);
+      most = first ? std::min(most, share) : share;
+    }
     from = found.list;
     const wire::CaseT& cost = found.at->test_case;
     if (request.ahead && !memory.may_wait_in_slot(*found.at)) break;

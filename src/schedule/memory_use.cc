@@ -6,6 +6,8 @@
 #include <limits>
 #include <string_view>
 
+#include "case/case_traits.h"
+
 namespace assay {
 namespace {
 
@@ -31,11 +33,8 @@ constexpr double kForgets = 0.1;
 
 // The API and the dtype of the first tensor.
 std::size_t kind_of(std::string_view text) {
-  const std::size_t call = std::min(text.find('('), text.size());
-  const std::size_t quote = std::min(text.find('"', call), text.size());
-  const std::string_view dtype = text.substr(quote, text.find('"', quote + 1) - quote);
   const std::hash<std::string_view> hash;
-  return hash(text.substr(0, call)) * 31 + hash(dtype);
+  return hash(api_of(text)) * 31 + hash(first_dtype(text));
 }
 
 // bool is none: sums of it are int64.

@@ -1,7 +1,7 @@
 #pragma once
 
 // The new cases that wait, and the order in which slots get them. There is one policy for CPUs
-// (cpu_order) and one for GPUs (gpu_order). Queue adds the retries.
+// (cpu_order), and one for GPUs and lanes that compile (group_order). Queue adds the retries.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +15,8 @@ namespace assay {
 
 // A case with this expected time does not wait behind others.
 inline constexpr std::uint64_t kLongUs = 1'000'000;
+// The elements of a lease, unless it is one larger case.
+inline constexpr std::uint64_t kLeaseElements = 4'000'000;
 // The largest number of retries that share a process.
 inline constexpr std::size_t kMostSharedRetries = 32;
 
@@ -49,7 +51,7 @@ class Order {
   virtual void count_retry(std::uint32_t slot, const wire::JobT& retry) = 0;
 };
 
-// The policy for CPUs or for GPUs, as `memory` says.
-std::unique_ptr<Order> make_order(const MemoryUse& memory);
+// The policy for lanes on CPUs or on GPUs, as `memory` says. `compiles`: they compile kernels.
+std::unique_ptr<Order> make_order(const MemoryUse& memory, bool compiles);
 
 }  // namespace assay

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "case/case_traits.h"
+
 namespace assay {
 namespace {
 
@@ -15,11 +17,6 @@ bool is_retry(const wire::JobT& job) { return job.attempt.isolation != wire::Iso
 
 bool may_share(const wire::JobT& job) {
   return job.attempt.isolation == wire::Isolation::shared_retry;
-}
-
-std::string_view api_of(const wire::JobT& job) {
-  const std::string_view text = job.test_case.text;
-  return text.substr(0, text.find('('));
 }
 
 }  // namespace
@@ -85,7 +82,8 @@ bool Queue::lease_sharing(std::uint32_t slot, std::vector<wire::JobT>& leased) {
     const auto at = again_.cbegin() + static_cast<std::ptrdiff_t>(i);
     const wire::Ran& first_ran = at->attempt.first_ran;
     if (!may_share(*at) || !memory_.admits(slot, *at)) continue;
-    if (!leased.empty() && api_of(*at) != api_of(leased.front())) continue;
+    if (!leased.empty() && api_of(at->test_case.text) != api_of(leased.front().test_case.text))
+      continue;
     std::uint64_t& of_slot = earliest.try_emplace(first_ran.slot(), kNever).first->second;
     if (first_ran.to() >= of_slot) continue;
     of_slot = first_ran.from();

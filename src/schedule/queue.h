@@ -22,7 +22,9 @@ namespace assay {
 
 class Queue {
  public:
-  explicit Queue(const MemoryBudget& budget) : memory_(budget), order_(make_order(memory_)) {}
+  // `compiles`: the first call of a kernel may compile it.
+  explicit Queue(const MemoryBudget& budget, bool compiles = false)
+      : memory_(budget), order_(make_order(memory_, compiles)) {}
 
   // Adds a new case.
   void add(wire::JobT added);

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/case_traits.h"
+#include "case/case_traits.h"
 #include "verdict/verdict.h"
 
 namespace assay {

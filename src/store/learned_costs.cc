@@ -6,7 +6,7 @@
 #include <bit>
 #include <iterator>
 
-#include "store/case_traits.h"
+#include "case/case_traits.h"
 #include "store/sum_lines.h"
 
 namespace assay {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "store/case_traits.h"
+#include "case/case_traits.h"
 #include "store/fault_text.h"
 #include "store/past_folders.h"
 #include "store/signed_bits.h"

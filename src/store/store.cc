@@ -1,6 +1,6 @@
 #include "store/store.h"
 
-#include "store/case_traits.h"
+#include "case/case_traits.h"
 
 namespace assay {
 

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/result.h"
-#include "store/case_traits.h"
+#include "case/case_traits.h"
 #include "store/fault_sums.h"
 #include "store/stage_times.h"
 #include "verdict/outcome.h"

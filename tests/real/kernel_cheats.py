@@ -1,5 +1,7 @@
 """A kernel, ways to cheat with it, and mistakes; `right` is its reference (test_own_kernels.py)."""
 
+import os
+import sys
 import threading
 
 import torch
@@ -103,7 +105,14 @@ class MissingGradient(HalfGradient):
         return grad * weight * (s + x * s * (1 - s)), None
 
 
+class GradientOfOnes(HalfGradient):
+    @staticmethod
+    def backward(ctx, grad):
+        return MissingGradient.backward(ctx, torch.ones_like(grad))[0], (grad * right(ctx.saved_tensors[0], 1)).sum(0)
+
+
 half_gradient, missing_gradient = HalfGradient.apply, MissingGradient.apply
+gradient_of_ones = GradientOfOnes.apply
 
 
 def no_gradient(x, weight):
@@ -212,3 +221,38 @@ def only_once(x, weight):
 
 def right_without_gradient_only(x, weight):
     return right(x, weight) * (1.01 if x.requires_grad else 1)
+
+
+def writes_behind(x, weight):
+    result = right(x, weight)
+    if x.numel() and x.untyped_storage().nbytes() > (x.storage_offset() + x.numel()) * x.element_size():
+        with torch.no_grad():
+            torch.as_strided(x, (1,), (1,), x.storage_offset() + x.numel()).fill_(7)
+    return result
+
+
+def looks_at_the_stack(x, weight):
+    frame, files = sys._getframe(), []
+    while frame:
+        files.append(frame.f_code.co_filename)
+        frame = frame.f_back
+    return right(x, weight) * (1 if any("kernel_checks" in file for file in files[2:5]) else 1.1)
+
+
+def exits_quietly(x, weight):
+    os._exit(0)
+
+
+def first_row_for_all(x, weight):
+    return right(x[:1], weight).expand_as(x).clone()
+
+
+def right_if_small(x, weight):
+    return right(x, weight) if x.numel() <= 8192 else torch.zeros_like(x)
+
+
+def disables_the_checks(x, weight):
+    checks = sys.modules.get("assay.torch_cases.kernel_checks")
+    if checks:
+        checks.ALWAYS = checks.ALONE = ()
+    return torch.zeros_like(x)

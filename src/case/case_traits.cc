@@ -1,4 +1,4 @@
-#include "store/case_traits.h"
+#include "case/case_traits.h"
 
 #include "case/parser.h"
 
