@@ -1,5 +1,5 @@
 // Shares device memory between two processes, as lanes do with their slot. Uses the fake plug-in,
-// or the one that ASSAY_TEST_DEVICE_PLUGIN names on a machine with a GPU. Prints what it measured;
+// or the one that ASSAY_DEVICE_PLUGIN names on a machine with a GPU. Prints what it measured;
 // fails if the other process sees other bytes than were written.
 
 #include <sys/socket.h>
@@ -19,6 +19,7 @@ namespace {
 using namespace assay;
 
 constexpr FillKey kKey{7, 8, 9};
+const char* const kNamed = std::getenv("ASSAY_DEVICE_PLUGIN");
 
 struct Order {
   DType dtype = DType::float32;
@@ -112,7 +113,7 @@ Result<bool> check(int socket, SharedCache& cache, LazyDevice& lazy, const Order
 Result<int> compare(int socket) {
   char opened = 0;
   if (!receive(socket, opened) || opened == 0) {
-    return std::getenv("ASSAY_TEST_DEVICE_PLUGIN") != nullptr ? 1 : 77;  // one that is named counts
+    return kNamed != nullptr ? 1 : 77;  // one that is named counts
   }
   const auto lazy = std::make_shared<LazyDevice>("gpu:0");
   SharedCache cache(lazy);
@@ -131,8 +132,7 @@ Result<int> compare(int socket) {
 }  // namespace
 
 int main() {
-  const char* named = std::getenv("ASSAY_TEST_DEVICE_PLUGIN");
-  ::setenv("ASSAY_DEVICE_PLUGIN", named != nullptr ? named : FAKE_DEVICE, 1);
+  ::setenv("ASSAY_DEVICE_PLUGIN", FAKE_DEVICE, 0);
   auto ends = make_socket_pair();
   if (!ends) return 1;
   const pid_t lane = ::fork();  // before any device is opened
