@@ -133,7 +133,7 @@ def entry_of(torch: Any, api: str) -> Api:
     common: dict[str, Any] = {
         "own": True,
         "unreferenced": not facts["reference"],
-        "traits": {"chained": True, "without": {}},
+        "traits": {"chained": True, "in_float32": True, "without": {}},
         "rules": {name: rule_of(text) for name, text in facts["rules"].items()},
         "grad": True if facts["gradients"] else "the kernel has no gradient",
     }  # fmt: skip

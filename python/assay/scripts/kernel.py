@@ -134,12 +134,12 @@ class Sample(Case):
 
     def larger(self, function: Any) -> list[str]:
         """Cases of other shapes that the function, if there is one, takes: each extent twice as large and
-        odd, and a batch of one."""
+        odd, a batch of one, of none, and as long as a row."""
         extents = dict.fromkeys(extent for spec in self.tensors for extent in spec.shape if extent > 1)
-        batch = next((spec.shape[:1] for spec in self.tensors), ())
+        first = next((spec.shape for spec in self.tensors), ())
         found = []
         for extent in extents:
-            for change in [2 * extent + 1] + [1] * (batch == (extent,)):
+            for change in (2 * extent + 1, *((1, 0, first[-1]) if first[:1] == (extent,) else ())):
                 swap = partial(re.sub, rf"(?<![\w.]){extent}(?![\w.])", str(change))
                 in_tensors = _TENSOR.sub(lambda match, swap=swap: swap(match[0]), self.text)
                 for text in (in_tensors, swap(self.text)):
