@@ -20,13 +20,16 @@ from assay import own_tables, rules
 from assay.layers import LAYER, Made
 from assay.own_tables import KERNEL, REFERENCE
 from assay.registry import Api
-from assay.rules import AnyRule
+from assay.rules import AnyRule, Fill
+from assay.shared import UNIFORM
+from assay.spec import FLOATING, TensorSpec
 from assay.torch_cases.modules import module_of, names_of
 from assay.torch_cases.oracle import Oracle
 from assay.wire import UNSUPPORTED, Stop, refuse
 
 ROOT = "torch.kernel"
 FACTS = "ASSAY_KERNEL_FACTS"  # assay.scripts.kernel
+SMALL = 2.0**-9
 
 
 class Unusable(Exception):
@@ -126,6 +129,18 @@ def rule_of(text: str) -> AnyRule:
         raise Unusable(f"{text} is no value rule, such as integers(0, 100) or positive()") from error
 
 
+def small_if_square(facts: dict[str, Any]) -> Callable[..., Fill | None]:
+    """A value rule: a square that assay has added (assay.scripts.kernel) has numbers beside which an epsilon
+    counts."""
+    given = {tuple(shape) for case in facts["given"] for shape in case}
+
+    def rule(this: TensorSpec) -> Fill | None:
+        square = this.ndim > 1 and this.shape[0] == this.shape[-1] and this.shape not in given
+        return Fill(UNIFORM, -SMALL, SMALL, 0) if square and this.dtype in FLOATING else None
+
+    return rule
+
+
 def entry_of(torch: Any, api: str) -> Api:
     """The entry of the kernel."""
     function, facts = function_of(api), json.loads(os.environ[FACTS])
@@ -134,7 +149,8 @@ def entry_of(torch: Any, api: str) -> Api:
         "own": True,
         "unreferenced": not facts["reference"],
         "traits": {"chained": True, "in_float32": True, "without": {}},
-        "rules": {name: rule_of(text) for name, text in facts["rules"].items()},
+        "rules": dict.fromkeys(names, small_if_square(facts))
+        | {name: rule_of(text) for name, text in facts["rules"].items()},
         "grad": True if facts["gradients"] else "the kernel has no gradient",
     }  # fmt: skip
     if not inspect.isclass(function):

@@ -108,7 +108,8 @@ class MissingGradient(HalfGradient):
 class GradientOfOnes(HalfGradient):
     @staticmethod
     def backward(ctx, grad):
-        return MissingGradient.backward(ctx, torch.ones_like(grad))[0], (grad * right(ctx.saved_tensors[0], 1)).sum(0)
+        x, _ = ctx.saved_tensors
+        return MissingGradient.backward(ctx, torch.ones_like(grad))[0], (grad * right(x, 1)).sum(0)
 
 
 half_gradient, missing_gradient = HalfGradient.apply, MissingGradient.apply

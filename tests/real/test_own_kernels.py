@@ -1,6 +1,7 @@
 """`assay kernel`: functions of one's own with and without a reference."""
 
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -9,6 +10,16 @@ from tree import ASSAY, ROOT
 HERE = pathlib.Path(__file__).resolve().parent
 CHEATS = HERE / "kernel_cheats.py"
 INPUTS = '(Tensor([64, 100], "float32"), Tensor([100], "float32"))'
+SUBTLE = HERE / "subtle_kernels.py"
+INPUTS_OF = {
+    "softmax": '(Tensor([8, 64], "float32"), scale=0.5)',
+    "rows": '(Tensor([8, 256], "bfloat16"))',
+    "biased": '(Tensor([8, 64], "float32"), Tensor([64], "float32"))',
+    "norm": '(Tensor([16, 64], "float32"))',
+    "product": '(Tensor([16, 16], "complex64"), Tensor([16, 16], "complex64"))',
+    "whole": '(Tensor([16, 16], "int32"), Tensor([16, 16], "int32"))',
+    "sums": '(Tensor([16, 64], "float32"))',
+}
 # What only a reference can tell.
 NEEDS_REFERENCE = {"wrong_formula", "first_row_for_all", "disables_the_checks"}
 
@@ -74,6 +85,34 @@ def test_nearly_each_cheat_is_found_without_one(kernel, name):
     flags = ("--gradients",) if name == "no_gradient" else ()
     code, output = kernel(cheat(name), *flags)
     assert code == (4 if name in NEEDS_REFERENCE else 1), output
+
+
+def subtle(quick):
+    names = re.findall(r"^(?:def )?([a-z]\w*)(?:\(.*\):| = \w+\.apply)$", SUBTLE.read_text(), re.M)
+    fast = "rows_in_bfloat16", "biased_along_the_rows_of_a_square"
+    return [name for name in names if (name in fast) == quick]
+
+
+def twin_is_found(kernel, name):
+    right = name.partition("_")[0]
+    code, output = kernel(f"{SUBTLE}:{name}", f"--reference={SUBTLE}:{right}", inputs=INPUTS_OF[right])
+    assert code == (0 if name == right else 1), output
+
+
+@pytest.mark.parametrize("name", subtle(True))
+def test_some_twins_that_are_wrong_in_one_respect_are_found(kernel, name):
+    twin_is_found(kernel, name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", subtle(False))
+def test_a_twin_that_is_wrong_in_one_respect_is_found(kernel, name):
+    twin_is_found(kernel, name)
+
+
+@pytest.mark.slow
+def test_complex_numbers_need_no_reference(kernel):
+    assert kernel(f"{SUBTLE}:product", inputs=INPUTS_OF["product"])[0] == 4
 
 
 @pytest.mark.parametrize("name", ["raises", "exits"])

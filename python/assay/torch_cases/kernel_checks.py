@@ -79,7 +79,7 @@ class _Checks:
             if any(each is self.named.get(name) for name in facts["changes"])
         ]
         self.moving = [
-            place for place, each in enumerate(self.kept) if each.is_floating_point() and each.numel()
+            place for place, each in enumerate(self.kept) if real(each).is_floating_point() and each.numel()
         ]
 
     def run(self, result: Any) -> None:
@@ -212,7 +212,7 @@ class _Checks:
         """Each floating-point input counts."""
         known = [each for each in self.found if each.numel()]
         for place in self.moving:
-            if place in self.changed or self.kept[place].unique().numel() < 2 or not known:
+            if place in self.changed or real(self.kept[place]).unique().numel() < 2 or not known:
                 continue
             seen = [self.call(self.other(seed, [place])) for seed in (4, 5)]
             if all(all(map(bits_equal, each, self.found)) for each in seen):
@@ -246,7 +246,7 @@ class _Checks:
 
     def has_its_gradient(self) -> None:
         """The gradient is the slope of the function, in float64 if the kernel takes that."""
-        if not self.facts["gradients"]:
+        if not self.facts["gradients"] or not any(each.numel() for each in self.found):
             return
         try:
             slopes_agree(self, torch.float64)
@@ -276,30 +276,31 @@ def slopes_agree(of: _Checks, dtype: Any) -> None:
     places = [place for place in of.moving if place not in of.changed]
     base = of.again()
     for place in places:
-        base[place] = base[place].to(dtype)
+        base[place] = base[place].to(dtype.to_complex() if base[place].is_complex() else dtype)
     leaves = [each.detach().requires_grad_(place in places) for place, each in enumerate(base)]
     results = of.call(leaves, graph=True)
     outputs = [each for each in results if each.requires_grad]
     if results and not outputs:
         raise KernelFault("its result has no gradient")
-    if not outputs or any(each.dtype != dtype for each in outputs):
+    if not outputs or any(real(each).dtype != dtype for each in outputs):
         raise Refusal
     generator = torch.Generator("cpu").manual_seed(2)
     weights = [torch.rand(each.shape, generator=generator, device="cpu").to(each) for each in outputs]
+    weights = [each * (1 + 0.5j) if each.is_complex() else each for each in weights]
     found = torch.autograd.grad(outputs, [leaves[place] for place in places], weights, allow_unused=True)
     # In ulps of float32, in which a kernel may compute float64.
-    noise = 2.0**-20 * float(torch.cat([each.detach().double().flatten() for each in outputs]).norm())
+    noise = 2.0**-20 * float(torch.cat([real(each.detach()).double().flatten() for each in outputs]).norm())
 
     def weighted(place: int, change: Any) -> float:
         tensors = [each.detach().clone() for each in base]
         tensors[place] += change
-        results = [each for each in of.call(tensors) if each.dtype == dtype]
-        return sum(float((each.double() * w).sum()) for each, w in zip(results, weights, strict=False))
+        results = [real(each) for each in of.call(tensors) if real(each).dtype == dtype]
+        return sum(float((each.double() * real(w)).sum()) for each, w in zip(results, weights, strict=False))
 
     for place, gradient in zip(places, found, strict=True):
         slope = torch.zeros_like(base[place]) if gradient is None else gradient.detach()
         for direction in directions(base[place], slope, generator):
-            terms = slope.double() * direction.double()
+            terms = real(slope).double() * real(direction).double()
             said, seen = float(terms.sum()), []
             for step in STEPS[dtype]:
                 ends = [weighted(place, sign * step * direction) for sign in (1, -1)]
@@ -324,8 +325,14 @@ def directions(tensor: Any, slope: Any, generator: Any) -> Iterator[Any]:
 
 
 def signs_of(tensor: Any, generator: Any) -> Any:
-    """A tensor like it of random 1 and -1."""
-    return torch.randint(0, 2, tensor.shape, generator=generator, device="cpu").to(tensor) * 2 - 1
+    """A tensor like it of random 1 and -1; complex numbers have an imaginary part too."""
+    signs = torch.randint(0, 2, tensor.shape, generator=generator, device="cpu").to(tensor) * 2 - 1
+    return signs * (1 + 0.5j) if tensor.is_complex() else signs
+
+
+def real(tensor: Any) -> Any:
+    """The tensor, with the parts of complex numbers as an axis."""
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
 def memory_of(tensors: Iterable[Any]) -> set[int]:
