@@ -86,8 +86,9 @@ Verb add_kernel_verb(CLI::App& parent) {
   app->add_option("--api_config", options->cases,
                   "Inputs: (Tensor([64, 4096], \"bfloat16\"), 1e-6); may be repeated");
   add_kernel_options(*app, kernel);
-  app->add_flag("--larger-shapes,!--no-larger-shapes", kernel.larger,
-                "Also run with other extents: larger, odd, square, a batch of one or none (default: yes)");
+  app->add_flag(
+      "--larger-shapes,!--no-larger-shapes", kernel.larger,
+      "Also run with other extents: larger, odd, square, a batch of one or none (default: yes)");
   app->add_flag("--speed", options->speed, "Also time it beside the reference");
   add_run_options(*app, options->api);
   add_gate_options(*app, options->api.gate, "any");
