@@ -44,6 +44,12 @@ std::string class_of(std::string_view text) {
   return found;
 }
 
+// How far a size is from 1,000 elements, in powers of two: smaller tensors have no last row or
+// block that goes wrong, larger ones take long.
+double distance(const Candidate& one) {
+  return std::abs(std::log2((static_cast<double>(one.elements) + 1) / 1000));
+}
+
 // The class of a case at each level, from coarse to fine: the API, the case without its sizes, and
 // with the number of digits of its size.
 std::string name_at(const Candidate& one, int level) {
@@ -81,8 +87,8 @@ class Slim {
     }
   }
 
-  // One case of each class without one, the smallest. APIs take turns, so that the end of the share
-  // hits all alike.
+  // One case of each class without one, of medium size. APIs take turns, so that the end of the
+  // share hits all alike.
   void by_class(int level) {
     std::map<std::string, std::map<std::string, Candidate*>> by_api;
     std::unordered_set<std::string> covered;
@@ -93,8 +99,8 @@ class Slim {
       if (one.kept) continue;
       std::string name = name_at(one, level);
       if (covered.contains(name)) continue;
-      Candidate*& smallest = by_api[one.api][std::move(name)];
-      if (smallest == nullptr || one.elements < smallest->elements) smallest = &one;
+      Candidate*& medium = by_api[one.api][std::move(name)];
+      if (medium == nullptr || distance(one) < distance(*medium)) medium = &one;
     }
     take_turns(by_api);
   }

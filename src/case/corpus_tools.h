@@ -90,7 +90,7 @@ struct SlimCorpus {
 };
 
 // Writes a share of the distinct cases, in their order. Cases that show the most faults that no
-// kept case shows come first. Then each class of cases that has none gets its smallest case, from
+// kept case shows come first. Then each class of cases that has none gets one of medium size, from
 // coarse classes (an API) to fine ones (the case without its sizes), and the largest ones follow.
 Result<SlimCorpus> slim_corpora(const std::vector<std::string>& patterns, double share,
                                 const Kills& kills, const TextSink& out);

@@ -58,11 +58,12 @@ constexpr std::array<std::string_view, 2> kTolerances{"bar", "engineV2"};
 // The capture that --values=observed draws by.
 Result<std::string> capture_of(const ApiOptions& options) {
   std::error_code error;
-  const std::string file = options.files.size() == 1 ? options.files[0] : options.api_config_file;
+  std::string file = options.settings.observed;
+  if (file.empty()) file = options.files.size() == 1 ? options.files[0] : options.api_config_file;
   if (std::filesystem::exists(file, error)) return std::filesystem::absolute(file).string();
   return usage_error(
-      "--values=observed draws by one file of assay capture --summaries: assay api CAPTURE "
-      "--values=observed");
+      "--values=observed draws by one file of assay capture --summaries: assay api CAPTURE, or "
+      "--observed=CAPTURE");
 }
 
 Status choose_judgement(const ApiOptions& options, wire::CaseSettingsT& settings) {

@@ -113,6 +113,8 @@ void add_judgement_options(CLI::App& app, ApiOptions& options) {
          "Value regimes, separated by commas: usual, wide, special, exact, layout, "
          "constant, or all; observed: as a capture has seen them (assay capture --summaries)")
       ->capture_default_str();
+  app.add_option("--observed", options.settings.observed,
+                 "The capture that --values=observed draws by (default: the file of cases)");
   add_bool(app, "--test_tol", options.test_tol,
            "Find the tolerance that each case needs: tol.csv, tol_stat.csv (by API and dtype) and "
            "the report");

@@ -89,13 +89,19 @@ def test_a_larger_error_than_in_the_other_lane_is_named(training, tmp_path):
 
 def test_a_fault_in_the_observed_range_only_is_found(tmp_path):
     """exp above 80: no other regime of blame has such values."""
-    done = capture(tmp_path, "import torch\ntorch.exp(torch.linspace(70, 88, 600))\n", flags=["--summaries"])
-    assert done.returncode == 0, done.stderr
+    needed()
+    seen = {"min": 70.0, "max": 88.0, "nan": 0, "inf": 0, "zero": 0, "count": 600}
+    lines = ['# assay capture 1 {"framework": "torch 2"}', 'torch.exp(Tensor([600], "float32"))']
+    lines.append("#: " + json.dumps({"calls": 1, "steps": 1, "at": [], "values": {"in0": seen}}))
+    (tmp_path / "corpus.txt").write_text("\n".join(lines) + "\n")
     done = blame(tmp_path, "corpus.txt", "large:torch.exp")
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stdout.startswith("1. torch.exp: wrong beyond the error bar\n"), done.stdout
     report = json.loads(subprocess.check_output([ASSAY, "report", tmp_path / "run", "--json"]))
     assert [each["values"] for each in report["findings"]] == [["observed"]]
+    command = [ASSAY, "shrink", tmp_path / "run", report["findings"][0]["id"]]
+    smaller = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert re.search(r'torch\.exp\(Tensor\(\[\d?\], "float32"\)\)', smaller.stdout), smaller.stderr
 
 
 def test_wrong_input(tmp_path):
