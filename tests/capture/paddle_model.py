@@ -36,5 +36,6 @@ for _ in range(3):
     opt.step()
     opt.clear_grad()
 print(float(loss).hex())
+print(float(paddle.log(paddle.to_tensor([-1.0]))))
 net.eval()
 print(float(paddle.jit.to_static(net)(x, t)[1]).hex())

@@ -3,14 +3,17 @@
 Only calls in dynamic mode count, and of calls inside of calls the outermost.
 """
 
+import contextlib
 import functools
 import inspect
+import math
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from assay.capture.recorder import Case, Recorder, recorder_of
+from assay.capture.summaries import Summaries
 from assay.capture.variants import Known, TensorKey
 from assay.names import callable_name
 from assay.registry import DUNDERS
@@ -23,6 +26,51 @@ HOMES = (
 )  # fmt: skip
 
 
+class PaddleSummaries(Summaries):
+    """Of Paddle's tensors. The host computes them, and waits for a device whenever a summary is due."""
+
+    names_repeats = True
+
+    def __init__(self, paddle: Any, found_nan: Callable[[Any, bool], None], local: Any) -> None:
+        super().__init__(paddle, found_nan)
+        self.local = local
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """A state in which calls are those of nobody."""
+        inside, self.local.inside = getattr(self.local, "inside", False), True
+        try:
+            with self.torch.no_grad():
+                yield
+        finally:
+            self.local.inside = inside
+
+    def _has_elements(self, tensor: Any) -> bool:
+        return tensor.is_dense() and tensor.size > 0
+
+    def _memory(self, tensor: Any) -> tuple[int, int | None]:
+        return tensor.data_ptr(), tensor.inplace_version
+
+    def _summary(self, tensor: Any, structure: bool) -> Any:
+        array = (tensor.astype("float64") if tensor.is_floating_point() else tensor).numpy()
+        numpy = sys.modules["numpy"]
+        nan, inf = numpy.isnan(array).sum(), numpy.isinf(array).sum()
+        array = numpy.nan_to_num(array, posinf=0.0, neginf=0.0) if nan or inf else array
+        numbers = [array.min(), array.max(), nan, inf, array.size - numpy.count_nonzero(array), array.size]
+        if structure:
+            long = array.ndim and array.shape[-1] > 2
+            numbers.append(long and (array[..., 1:] >= array[..., :-1]).all())
+            whole = not tensor.is_floating_point()
+            numbers.append(len(numpy.unique(array)) / array.size if whole else 0)
+            for axis in range(0 if whole else array.ndim):
+                scales = abs(array).max(tuple(each for each in range(array.ndim) if each != axis))
+                numbers += [scales.min(), scales.max()]
+        return list(map(float, numbers))
+
+    def _first_nan(self, totals: list[Any]) -> int | None:
+        return next((at for at, each in enumerate(totals) if math.isnan(float(each))), None)
+
+
 class _Calls:
     """The wrapped functions of a process."""
 
@@ -32,6 +80,8 @@ class _Calls:
         self.known = Known(recorder)
         self.local = threading.local()
         recorder.after_fork = self.known.clear
+        if recorder.options["summaries"]:
+            recorder.summaries = PaddleSummaries(paddle, recorder.found_nan, self.local)
 
     def wrap_all(self) -> None:
         """Puts a wrapper in the place of each public function that a case may call, also where layers have
@@ -89,11 +139,17 @@ class _Calls:
             return run()
         local.inside = True
         try:
+            given = (*args, *kwargs.values())
             key, text = self.before(name, args, kwargs)
+            taken = self.take(key, given)
             result = run()
             try:
                 if key is not None and self.has_tensor(result):
-                    self.count(name, key, text, (*args, *kwargs.values()), frame)
+                    case = self.count(name, key, text, given, frame)
+                    if self.recorder.summaries is not None:
+                        self.recorder.summaries.keep(case, "in", taken)
+                        written = self.recorder.summaries.take(result, case.calls, taken)
+                        self.recorder.summaries.keep(case, "out", written, taken)
             except Exception as error:  # of the capture: the program goes on
                 self.recorder.left_out[f"{name}: {type(error).__name__}"] += 1
             return result
@@ -114,7 +170,14 @@ class _Calls:
         except Exception as error:  # an argument without a text or a hash
             return (name, type(error), str(error)), Inexpressible(str(error))
 
-    def count(self, name: str, key: Any, text: Any, args: Any, frame: Any) -> None:
+    def take(self, key: Any, args: Any) -> list[Any]:
+        """What is known of the inputs of a call."""
+        if self.recorder.summaries is None or key is None:
+            return []
+        case: Case | None = self.known.cases.get(key)
+        return self.recorder.summaries.take(args, 1 if case is None else case.calls + 1)
+
+    def count(self, name: str, key: Any, text: Any, args: Any, frame: Any) -> Case:
         """A call that gave tensors."""
         case: Case | None = self.known.cases.get(key)
         if case is None and isinstance(text, str):
@@ -122,6 +185,7 @@ class _Calls:
         elif case is None:
             case = self.known.new(key, "", {"reason": str(text)}, name)
         self.recorder.count(case, frame)
+        return case
 
     def device(self, value: Any) -> str:
         """The device of the first tensor, also within lists; empty if there is none."""

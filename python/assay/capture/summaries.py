@@ -4,6 +4,7 @@ The inputs and results of a call are summarised at its first, second, fourth, ei
 are kept until the end of the step and show the first NaN. Both are fetched after a step, never inside.
 """
 
+import contextlib
 import math
 import weakref
 from collections.abc import Callable, Iterator
@@ -16,7 +17,9 @@ SAMPLE = 1 << 14  # elements among which zeros, order and distinct numbers are c
 
 
 class Summaries:
-    """The summaries of one process."""
+    """The summaries of one process. A subclass is for another framework than PyTorch."""
+
+    names_repeats = False  # whether a case writes a tensor that is passed twice as two
 
     def __init__(self, torch: Any, found_nan: Callable[[Any, bool], None]) -> None:
         self.torch = torch
@@ -32,18 +35,24 @@ class Summaries:
         self.sums: list[tuple[Any, Any, Any]] = []  # of this step: case, sum of a result, its inputs
         self.known: dict[Any, dict[str, list[Any]]] = {}
 
-    def take(self, values: Any, case: Any, inputs: Any = None, begin: int = 0) -> list[Any]:
+    def take(self, values: Any, calls: int, inputs: Any = None, begin: int = 0) -> list[Any]:
         """Of each tensor from the number `begin` on: its number, its sum if it is a result that the call has
-        written, its summary if it is time for one, and its memory. `inputs` are what was taken of the inputs.
-        Needs a state without modes. Tensors without memory, as inside of vmap, give nothing."""
+        written, its summary if it is time for one, and its memory. `calls` numbers the call, `inputs` are
+        what was taken of its inputs. Tensors without memory, as inside of vmap, give nothing."""
         self.busy = True
         try:
-            with self.torch.no_grad():
-                return self._taken(values, 0 if case is None else case.calls, inputs, begin)
-        except RuntimeError:
+            with self.alone():
+                return self._taken(values, calls, inputs, begin)
+        except Exception:
             return []
         finally:
             self.busy = False
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """A state in which calls are those of nobody."""
+        with self.torch._C.DisableTorchFunction(), self.torch.no_grad():
+            yield
 
     def _taken(self, values: Any, calls: int, inputs: Any, begin: int) -> list[Any]:
         taken: list[Any] = []
@@ -74,17 +83,20 @@ class Summaries:
     def _tensors(self, values: Any) -> Iterator[tuple[int, Any]]:
         """The tensors that can be summarised, with their numbers in the case."""
         seen: set[int] = set()
-        count = 0
+        number, count = -1, 0
         for value in values if isinstance(values, list | tuple) else (values,):
             for part in value if isinstance(value, list | tuple) else (value,):
-                if not isinstance(part, self.torch.Tensor) or id(part) in seen:
+                known = id(part) in seen and not self.names_repeats
+                if not isinstance(part, self.torch.Tensor) or known:
                     continue
                 seen.add(id(part))
-                if part.dtype not in self.kinds or part.layout is not self.torch.strided:
-                    continue
-                if count < MOST_TENSORS and part.numel() and not part.is_meta:
+                number += 1
+                if count < MOST_TENSORS and part.dtype in self.kinds and self._has_elements(part):
                     count += 1
-                    yield len(seen) - 1, part
+                    yield number, part
+
+    def _has_elements(self, tensor: Any) -> bool:
+        return tensor.layout is self.torch.strided and tensor.numel() and not tensor.is_meta
 
     def _summary(self, tensor: Any, structure: bool) -> Any:
         """The numbers of FIELDS, and those of `_structure` if they are wanted, for an input of a first
@@ -137,19 +149,22 @@ class Summaries:
         """Looks for the first NaN of the step that has ended."""
         sums, self.sums = self.sums, []
         self.busy = True
-        with self.torch._C.DisableTorchFunction(), self.torch.no_grad():
-            self._look(sums)
-        self.busy = False
-
-    def _look(self, sums: list[Any]) -> None:
-        for device in {each[1].device for each in sums}:
-            own = [each for each in sums if each[1].device == device]
-            bad = self.torch.isnan(self.torch.stack([each[1].to(self.torch.float64) for each in own]))
-            if bad.any():
-                case, _, inputs = own[int(bad.nonzero()[0])]
+        with self.alone():
+            at = self._first_nan([total for _, total, _ in sums])
+            if at is not None:
+                case, _, inputs = sums[at]
                 self.clean = False
                 self.found_nan(case, any(map(self._is_nan, inputs)))
-                return
+        self.busy = False
+
+    def _first_nan(self, totals: list[Any]) -> int | None:
+        """The index of the first one that is NaN, on the first device that has one."""
+        for device in {each.device for each in totals}:
+            own = [at for at, each in enumerate(totals) if each.device == device]
+            bad = self.torch.isnan(self.torch.stack([totals[at].to(self.torch.float64) for at in own]))
+            if bad.any():
+                return own[int(bad.nonzero()[0])]
+        return None
 
     def _is_nan(self, taken: Any) -> bool:
         """Whether an input, which is what it was, has NaN."""

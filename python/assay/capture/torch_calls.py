@@ -123,21 +123,21 @@ class _Mode:
 
     def summarised(self, name: str, case: Case, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """The result of a call of a known case, with summaries."""
-        taken = self._take_inputs(name, case, args, kwargs)
+        taken = self._take_inputs(name, case.calls, args, kwargs)
         result = func(*args, **kwargs)
         self._keep(name, case, result, taken)
         return result
 
-    def _take_inputs(self, name: str, case: Case | None, args: Any, kwargs: dict[str, Any]) -> list[Any]:
+    def _take_inputs(self, name: str, calls: int, args: Any, kwargs: dict[str, Any]) -> list[Any]:
         if self.summaries is None:
             return []
         overwrites = name.rpartition(".")[2] in _OVERWRITES
-        return self.summaries.take((*args, *kwargs.values()), case, begin=int(overwrites))
+        return self.summaries.take((*args, *kwargs.values()), calls, begin=int(overwrites))
 
     def _keep(self, name: str, case: Case, result: Any, inputs: Any) -> None:
         self.summaries.keep(case, "in", inputs)
         if ".empty" not in name and ".new_empty" not in name:
-            self.summaries.keep(case, "out", self.summaries.take(result, case, inputs), inputs)
+            self.summaries.keep(case, "out", self.summaries.take(result, case.calls, inputs), inputs)
 
     def key(self, value: Any) -> Any:
         """What a case states of an argument, as something with a hash."""
@@ -183,7 +183,7 @@ class _Mode:
                 return self._watched(func, args, kwargs, inside)
             return func(*args, **kwargs)
 
-        taken = self._take_inputs(name, None, args, kwargs)
+        taken = self._take_inputs(name, 1, args, kwargs)
         result, kernels = dispatched.kernels_of(self.torch, call, func)
         inside = [each for each in inside if each[2]]
         text, known = self._cast(text, known, func, args, kwargs, result)
