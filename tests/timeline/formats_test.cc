@@ -264,6 +264,7 @@ TEST_F(Formats, WhatIsRefusedIsNamed) {
       {"train.log", "step 1 loss 0.5\nstep 2", "begins with \"step 1 loss 0.5\""},
       {"model.pickle", "\x80\x05}.", "neither a flight recorder dump nor a memory snapshot"},
       {"none", "", "seems to be empty"},
+      {"results.json", R"({"rocprofiler-sdk-tool":[{"agents":[]}]})", "--output-format rocpd"},
       {"noise", "\x01\x02\x03", "binary data"}};
   for (const auto& [name, text, what] : known) {
     const auto trace = import_trace(test::write(folder_ / name, text));
@@ -295,7 +296,7 @@ TEST_F(Formats, XlaNamesDevicesByProcess) {
               row(3, 4, "loop_add_fusion", 20, 40), row(3, 4, "MemcpyD2H", 60, 5),
               row(3, 4, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 70, 20), "{}"},
           ",")));
-  EXPECT_EQ(trace.files[0].format, "JAX, XLA or Ascend profiler");
+  EXPECT_EQ(trace.files[0].format, "JAX, XLA, Ascend or rpd");
   const Analysis analysis = analyse(trace);
   ASSERT_EQ(analysis.devices.size(), 1U);
   EXPECT_EQ(analysis.devices[0].number, 2);
@@ -307,6 +308,55 @@ TEST_F(Formats, XlaNamesDevicesByProcess) {
   EXPECT_EQ(step.memory, 5'000);
   EXPECT_EQ(step.communication, 20'000);
   EXPECT_EQ(step.idle, 25'000);
+}
+
+// rpd2tracing's: times are texts, and a range of the host covers the work that it launched.
+TEST_F(Formats, RpdNamesDevicesByProcess) {
+  const auto work = [](const char* name, int begin, int took, const char* what) {
+    return fmt::format(
+        R"({{"pid":"2","tid":"0","name":"{}","ts":"{}","dur":"{}","ph":"X","args":{{"desc":"{}"}}}})",
+        name, begin, took, what);
+  };
+  const Trace trace = read(fmt::format(
+      "[ {{}}\n,{}\n]\n",
+      fmt::join(
+          std::vector<std::string>{
+              R"({"name": "process_name", "ph": "M", "pid":"2","args":{"name":"GPU2"}})",
+              work("Cijk_Ailk_Bljk_HHS_BH", 100, 50, "KernelExecution"),
+              work("CopyHostToDevice", 160, 20, "CopyHostToDevice"),
+              work("layer", 99, 82, "UserMarker frame: 2 ops"),
+              R"({"pid":"47","tid":"48","name":"hipLaunchKernel","ts":"90","dur":"5","ph":"X"})"},
+          "\n,")));
+  const Analysis analysis = analyse(trace);
+  ASSERT_EQ(analysis.devices.size(), 1U);
+  EXPECT_EQ(analysis.devices[0].number, 2);
+  EXPECT_EQ(analysis.devices[0].total.compute, 50'000);
+  EXPECT_EQ(analysis.devices[0].total.memory, 20'000);
+}
+
+// Two ranks in one file, each with a GPU 0 and the same correlations: SGLang's merger labels the
+// processes, others leave them as they are.
+TEST_F(Formats, ProcessesOfOneFileAreRanks) {
+  for (const auto& [gpu0, host0, gpu1, host1] :
+       {std::tuple{"\"[TP00] 0\"", "\"[TP00] 9\"", "\"[TP01] 0\"", "\"[TP01] 7\""},
+        std::tuple{"0", "70", "0", "90"}, std::tuple{"0", "70", "1", "90"}}) {
+    std::vector<std::string> events;
+    for (const auto& [gpu, host, begin] : {std::tuple{gpu0, host0, 10}, {gpu1, host1, 50}}) {
+      events.push_back(fmt::format(
+          R"({{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":{},"tid":1,"ts":{},"dur":2,"args":{{"correlation":5}}}})",
+          host, begin));
+      events.push_back(fmt::format(
+          R"({{"ph":"X","cat":"kernel","name":"gemm","pid":{},"tid":7,"ts":{},"dur":{},"args":{{"device":0,"stream":7,"correlation":5}}}})",
+          gpu, begin + 5, begin));
+    }
+    const Trace trace = read(fmt::format("{{\"traceEvents\":[{}]}}", fmt::join(events, ",")));
+    const Analysis analysis = analyse(trace);
+    ASSERT_EQ(analysis.devices.size(), 2U) << gpu1;
+    EXPECT_EQ(analysis.devices[0].rank, 0);
+    EXPECT_EQ(analysis.devices[0].whole.compute, 10'000);
+    EXPECT_EQ(analysis.devices[1].rank, 1);
+    EXPECT_EQ(analysis.devices[1].whole.compute, 50'000);
+  }
 }
 
 TEST_F(Formats, XlaStepsMayBeTheHosts) {

@@ -55,6 +55,13 @@ class RankTrace {
     }
     return *this;
   }
+  // A copy to the device, launched by the runtime call of that correlation.
+  RankTrace& copy(int begin, int took, int correlation) {
+    text_ += fmt::format(
+        R"(,{{"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD","pid":{},"tid":7,"ts":{},"dur":{},"args":{{"device":{},"stream":7,"correlation":{},"bytes":4096}}}})",
+        device_, begin, took, device_, correlation);
+    return *this;
+  }
   RankTrace& collective(const std::string& name, int begin, int end, int elements,
                         const std::string& ranks = "[0, 1]") {
     return kernel(

@@ -41,6 +41,8 @@ def trace_of(rank, slow_step=None, late=None, name="gemm"):
                 "tid": 1,
             }
         )
+        if step == slow_step:
+            events.append({**events[-1], "name": "save_checkpoint", "ts": at + 1250, "dur": 700})
         behind = 150 if rank == late else 0
         events.append(kernel(f"{name} {EVIL}", at + 10, length // 2 + behind, rank))
         reduce = ("ncclDevKernel_AllReduce", at + 20 + length // 2 + behind, 200 - behind)
@@ -85,6 +87,20 @@ def test_answers_come_first_and_lead_to_their_place(page):
     assert page.evaluate("[view.from, view.to]") == [2_990_000, 4_990_000] or page.evaluate(
         "Math.abs(view.from - 3e6) < 2e4 && Math.abs(view.to - 5e6) < 2e4"
     )
+
+
+def test_a_gap_leads_to_what_its_host_did(page):
+    hosts = page.evaluate("D.rows.filter(r => r.host).map(r => [...r.begin].map((_, i) => nameOf(r, i)))")
+    assert [names.count("save_checkpoint") for names in hosts] == [1, 1]
+    row = "D.rows.find(r => r.waits && [...r.begin].some((_, i) => nameOf(r, i).endsWith(': save_checkpoint')))"
+    at = f"[...{row}.begin.keys()].find(i => nameOf({row}, i).endsWith('checkpoint'))"
+    x, y = page.evaluate(
+        f"""[left() + ({row}.begin[{at}] + {row}.end[{at}]) / 2 / D.span *
+        (document.querySelector('.drawing canvas:last-child').clientWidth - left()), {row}.y + 6]"""
+    )
+    page.locator(".drawing canvas").last.click(position={"x": x, "y": y})
+    begin, end = page.evaluate("[view.from, view.to]")  # three times the gap
+    assert begin < 4.25e6 < 4.95e6 < end < 5.8e6
 
 
 def test_keys_and_mouse_zoom_and_move(page):
@@ -198,10 +214,11 @@ def test_task_which_rank_makes_others_wait(two):
         assert "15.0% of their time" in answer.inner_text()  # 150 µs of each step of 1,000 µs
         answer.get_by_role("link", name="Show").click()  # one click: a collective with its parts on all ranks
         page.locator(".sums", has_text="rank 2 came last, others waited up to 150 µs").wait_for()
+        assert "rank=2" in page.url
         assert page.evaluate("partsOf(D.rows, Number(state.get('call').split('.')[1])).length") == 4
         lanes = {
             row["l"]: row["s"]
-            for row in page.evaluate("D.runs[0].rows.filter(r => r.waits && r.s[2] === 14)")
+            for row in page.evaluate("D.runs[0].rows.filter(r => r.waits && r.s[2] === D.kinds.indexOf('ranks'))")
         }
         assert sorted(lanes) == [f"rank {rank} · GPU {rank}" for rank in (0, 1, 3)]
         # Each of the five all-reduces waits for 150 µs.

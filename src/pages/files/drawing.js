@@ -3,7 +3,7 @@
 import { median, number, state, t } from './kit.js';
 import { ink, scaled, ticks } from './charts.js';
 
-export const COLOURS = ['#4c8ddb', '#d1495b', '#c9a227', '#2a9d8f', '#e07b39', '#8e9fd6', '#a56cc1'];  // of work, by D.kinds
+export const COLOURS = ['#4c8ddb', '#d1495b', '#c9a227', '#2a9d8f', '#e07b39', '#8e9fd6', '#a56cc1', '#b08968'];  // of work, by D.kinds
 export const WAIT = { fill: 'Pipeline fills', drain: 'Pipeline drains', dependency: 'Waits for a neighbour stage',
   host: 'Waits for the host', device: 'Starts late on the device', queue: 'Launch queue is full',
   loader: 'Waits for the data loader', ranks: 'Waits for other ranks' };  // the kinds behind them are waits
@@ -35,6 +35,7 @@ export function prepare(data) {
       }
       row.run = index;
       row.waits = row.s[2] >= COLOURS.length;
+      row.host = D.kinds[row.s[2]] === 'range';
       row.high = row.waits ? LOW : ROW;
       row.call = new Map();
       for (let i = 0; i < (row.c?.length || 0); i += 2) row.call.set(row.c[i], row.c[i + 1]);
@@ -174,13 +175,15 @@ function drawOverview(canvas) {
     STRIP * D.runs.length - 2);
 }
 function workOf(run, room) {
-  const each = run.rows.filter(r => !r.waits).map(r => parts(r, 0, D.span, room));
+  const each = run.rows.filter(r => !r.waits && !r.host).map(r => parts(r, 0, D.span, room));
   const all = COLOURS.map((_, k) => new Float64Array(room).map((_, p) => each.reduce((n, s) => n + s[k][p], 0)));
   const most = all[0].reduce((n, _, p) => Math.max(n, all.reduce((x, k) => x + k[p], 0)), 0) || 1;
   return all.map(k => k.map(v => v / most));
 }
-export const nameOf = (row, i) => (row.s[4 * i + 3] < 0 ? t(WAIT[D.kinds[row.s[4 * i + 2]]] || D.kinds[row.s[4 * i + 2]])
-  : D.runs[row.run].names[row.s[4 * i + 3]]);
+export function nameOf(row, i) {  // of a wait with a name: what the host did
+  const kind = D.kinds[row.s[4 * i + 2]], name = D.runs[row.run].names[row.s[4 * i + 3]];
+  return row.waits || !name ? [t(WAIT[kind] || kind), name].filter(Boolean).join(': ') : name;
+}
 const waitLabel = row => t(WAIT[D.kinds[row.s[2]]]).replace(innerWidth > 640 ? '' : /^Waits for (the|other|a) /, '');
 export const shortLabel = row => (row.waits ? `${row.rank < 0 ? `${row.l} · ` : ''}${waitLabel(row)}`
   : innerWidth <= 640 && row.rank >= 0 ? row.l.split(' · ').at(-1) : row.l.replace(`rank ${row.rank} · `, ''));

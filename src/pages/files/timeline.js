@@ -8,6 +8,8 @@ import { COLOURS, D, SLOW, WAIT, colourOf, draw, first, left, nameOf, parts, par
 
 let A = null;
 
+// The steps of a culprit: numbers are values, so a word list has few texts.
+const when = text => t(text.replace(/\d+/g, '{}'), ...(text.match(/\d+/g) || []));
 const total = key => A.devices.reduce((n, d) => n + d.total[key], 0);
 const stepLink = number_ => {
   const step = D.runs[0].steps.find(s => s[0] === number_);
@@ -26,7 +28,7 @@ function longestFor(rank) {
     .sort((a, b) => b[0][4] - a[0][4])[0];
   if (!best) return `#rank=${rank}`;
   const [from, to] = timesOf(0, best[1]);
-  return `#call=0.${best[1]}&from=${Math.max(0, from - (to - from))}&to=${to + (to - from)}`;
+  return `#call=0.${best[1]}&rank=${rank}&from=${Math.max(0, from - (to - from))}&to=${to + (to - from)}`;
 }
 
 // ---- answers ----
@@ -35,7 +37,7 @@ function answers() {
   const list = [], all = total('span_ns'), link = (text, href) => (href ? el('a', { href }, text) : text);
   for (const c of A.culprits || []) {
     list.push([mark('fail'), ` ${c.name}: ${c.cause}${c.operation && !c.cause.includes(c.operation) ? ` (${c.operation})` : ''}, `,
-      link(t('{} a step longer than its peers, {}', span(c.excess_ns), c.when), stepLink(c.since_step))]);
+      link(t('{} a step longer than its peers, {}', span(c.excess_ns), when(c.when)), stepLink(c.since_step))]);
   }
   const lengths = A.steps.map(s => s.length_ns), middle = median(lengths),
     slow = A.steps.filter(s => s.length_ns > SLOW * middle);
@@ -141,7 +143,7 @@ function sums() {
       : t('Shift and drag marks a time and sums it up. Wheel or + −: zoom. Drag or ← →: move. 0: all.'),
     D.rows.some(r => r.call.size) && ` ${t('Click a collective or press c: it is shown on all ranks.')}`)];
   const [a, b] = view.marked, all = D.kinds.map((_, k) => D.rows.reduce((n, r) => n + parts(r, a, b, 1)[k][0],
-    0) * (b - a)), tracks = D.rows.filter(r => !r.waits).length;
+    0) * (b - a)), tracks = D.rows.filter(r => !r.waits && !r.host).length;
   return [el('b', null, span(b - a)), ...D.kinds.map((k, i) => all[i] > 0
     && ` · ${t(WAIT[k] || k)} ${span(all[i])} (${share(all[i], (b - a) * tracks)})`),
     ' · ', el('button', { class: 'plain', type: 'button', click: () => { move(...view.marked); } }, t('Zoom to it'))];
@@ -225,6 +227,7 @@ function timeline() {
       const [row, i] = under(event), call = row?.call.get(i);
       view.marked = null;
       state.set({ call: call === undefined ? '' : `${row.run}.${call}` }, true);
+      if (row?.waits && i >= 0) move(2 * row.begin[i] - row.end[i], 2 * row.end[i] - row.begin[i]);  // and what the host did
       redraw();
     }
     held = null;
@@ -292,7 +295,6 @@ function stepTable(middle) {
   const ratio = s => `${(s.length_ns / (middle || 1)).toFixed(2)}×`, columns = [
     [t('Step'), s => el('a', { href: stepLink(s.number) }, String(s.number))], [t('Length'), s => span(s.length_ns)],
     [t('To the median'), s => (s.length_ns > SLOW * middle && A.steps.length > 2 ? mark('flaky', ratio(s)) : ratio(s))],
-    [t('Limited by the host'), s => (s.launch_bound ? t('yes') : '')],
     [t('Schedule'), s => (s.schedule === 'none' ? '' : s.schedule)],
     [t('Bubble'), s => (s.schedule === 'none' ? '' : share(s.bubble, 1))]]
     .filter(([, cell]) => A.steps.some(s => cell(s) !== ''));

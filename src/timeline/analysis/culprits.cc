@@ -92,7 +92,9 @@ class CulpritFinder {
     find_stages();
     merge_stages();
     find_links();
-    for (Culprit& one : culprits_) explain(one);
+    for (Culprit& one : culprits_) {
+      if (!one.in_turn) explain(one);
+    }
     find_steps();
     return std::move(culprits_);
   }
@@ -283,7 +285,10 @@ class CulpritFinder {
     together.size = lower_median(std::move(sizes));
     std::ranges::sort(devices);
     Culprit all = made("rank", name_of(devices) + " in turn", found[0].part, together, devices);
+    explain(found[0]);  // in the steps of this one
     all.cause = found[0].cause;
+    all.operation = found[0].operation;
+    all.in_turn = true;
     found.assign(1, std::move(all));
   }
 

@@ -29,6 +29,7 @@ struct Culprit {
   std::string when = {};                  // "since step 3", "step 14", "every 4th step from 2"
   std::vector<std::size_t> devices = {};  // indices into Analysis::devices
   std::vector<std::size_t> steps = {};    // indices into Analysis::steps, ascending
+  bool in_turn = false;                   // moves from device to device
   bool itself = false;                    // has no peers: compared with its other steps
   Nanos without = kNone;      // the mean step without it, by replay; kNone: not confirmed
   Nanos without_one = kNone;  // of several ranks: without one of them

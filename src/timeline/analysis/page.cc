@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "pages/page.h"
 #include "timeline/analysis/analysis_report.h"
+#include "timeline/analysis/host_activity.h"
 
 namespace assay::timeline {
 namespace {
@@ -19,14 +20,24 @@ using nlohmann::json;
 
 constexpr int kPageVersion = 2;
 
-// Kinds of work and pipeline jobs, each of which has a colour.
-enum Colour : std::uint8_t { compute, communication, memory, forward, backward, weight, optimizer };
+// Kinds of work, pipeline jobs and the host's ranges, each of which has a colour.
+enum Colour : std::uint8_t {
+  compute,
+  communication,
+  memory,
+  forward,
+  backward,
+  weight,
+  optimizer,
+  range
+};
 // Behind them the lanes of waits: the causes of idle time, the data loader, and the other ranks of
 // a collective.
-constexpr std::array<const char*, 15> kKinds{
-    "compute", "communication", "memory", "forward", "backward", "weight", "optimizer", "fill",
-    "drain",   "dependency",    "host",   "device",  "queue",    "loader", "ranks"};
-constexpr std::size_t kWaits = optimizer + 1;
+constexpr std::array<const char*, 16> kKinds{"compute",  "communication", "memory",     "forward",
+                                             "backward", "weight",        "optimizer",  "range",
+                                             "fill",     "drain",         "dependency", "host",
+                                             "device",   "queue",         "loader",     "ranks"};
+constexpr std::size_t kWaits = range + 1;
 constexpr std::size_t kRanksLane = kLoadingLane + 1;
 static_assert(kWaits + kRanksLane + 1 == kKinds.size());
 
@@ -48,7 +59,7 @@ class Rows {
  public:
   Rows(const Trace& trace, const Analysis& analysis, const CollectiveReport& collectives,
        const Span& span)
-      : trace_(trace), begin_(span.begin), end_(span.end) {
+      : trace_(trace), activity_(trace), begin_(span.begin), end_(span.end) {
     for (std::size_t i = 0; i < trace.tracks.size(); ++i) {
       const Track& track = trace.tracks[i];
       if (!track.gpu) continue;
@@ -67,9 +78,10 @@ class Rows {
     for (auto& [track, row] : rows_) flush(row);
     add_waits(analysis, collectives);
     for (auto& [key, row] : waits_) flush(row);
+    if (!in_pieces_) add_host();
   }
 
-  // By rank, then by label, then the waits.
+  // By rank, then by label, then the waits, then the host.
   json by_rank() const {
     std::vector<const Row*> sorted;
     for (const auto& [track, row] : rows_) {
@@ -79,6 +91,7 @@ class Rows {
       return std::tuple(row->rank, row->label.size(), row->label);
     });
     for (const auto& [key, row] : waits_) sorted.push_back(&row);
+    for (const auto& [track, row] : host_) sorted.push_back(&row);
     std::ranges::stable_sort(sorted, {}, &Row::rank);
     json rows = json::array();
     for (const Row* row : sorted) {
@@ -115,6 +128,30 @@ class Rows {
         in_pieces_ ? -1 : name_of(slice));
   }
 
+  // What the threads of the hosts did, but for what is too short to be seen.
+  void add_host() {
+    constexpr Nanos kPart = 10'000;
+    std::map<std::uint32_t, std::vector<std::tuple<Nanos, Nanos, StringId>>> ranges;  // by track
+    const auto take = [&](const auto& one) {
+      if (trace_.tracks[one.track].gpu || one.end < begin_ || one.begin > end_ ||
+          one.end - one.begin < (end_ - begin_) / kPart) {
+        return;
+      }
+      ranges[one.track].emplace_back(one.begin, -one.end, one.name);  // the outer one first
+    };
+    for (const HostCall& call : trace_.host_calls) take(call);
+    for (const Slice& slice : trace_.slices) take(slice);
+    for (auto& [track, mine] : ranges) {
+      Row& row = host_[track];
+      row.label = "host · " + trace_.tracks[track].label;
+      row.rank = trace_.tracks[track].rank;
+      std::ranges::sort(mine);
+      for (const auto& [begin, end, name] : mine) {
+        put(row, begin - begin_, -end - begin, range, id_of(trace_.strings.text(name)));
+      }
+    }
+  }
+
   void add(Row& row, Nanos begin, Nanos end, std::size_t colour, std::int64_t name) {
     if (!in_pieces_) return put(row, begin, end - begin, colour, name);
     const Nanos length = std::max<Nanos>(1, (end_ - begin_) / static_cast<Nanos>(kPagePieces));
@@ -134,7 +171,9 @@ class Rows {
       Row& row = waits_[{&device, lane}];
       row.label = device.label;
       row.rank = device.rank;
-      add(row, begin - begin_, end - begin_, kWaits + lane, -1);
+      const bool host = lane == static_cast<std::size_t>(IdleCause::host) || lane == kLoadingLane;
+      const auto did = host && !in_pieces_ ? activity_.in(device.source, {begin, end}) : "";
+      add(row, begin - begin_, end - begin_, kWaits + lane, did.empty() ? -1 : id_of(did));
     };
     std::map<std::int32_t, const DeviceReport*> by_rank;
     for (const DeviceReport& device : analysis.devices) {
@@ -175,17 +214,24 @@ class Rows {
       text += "...";
     }
     if (suffix.mark != 0) text += fmt::format("{}{}", suffix.mark, suffix.number);
+    return id_of(text);
+  }
+
+  std::int64_t id_of(std::string_view name) {
+    const std::string text(name);
     const auto [entry, is_new] = ids_.try_emplace(text, static_cast<std::int64_t>(names_.size()));
     if (is_new) names_.push_back(text);
     return entry->second;
   }
 
   const Trace& trace_;
+  HostActivity activity_;
   Nanos begin_;
   Nanos end_;
   bool in_pieces_ = false;
   std::map<std::uint32_t, Row> rows_;                                 // by track
   std::map<std::pair<const DeviceReport*, std::size_t>, Row> waits_;  // by device and lane
+  std::map<std::uint32_t, Row> host_;                                 // by track
   std::map<std::size_t, std::size_t> call_of_;                        // by slice
   std::map<std::string, std::int64_t> ids_;
   std::vector<std::string> names_;

@@ -13,6 +13,7 @@
 #include "timeline/importers/chrome_operators.h"
 #include "timeline/importers/chrome_pairs.h"
 #include "timeline/importers/chrome_source.h"
+#include "timeline/importers/split_processes.h"
 #include "timeline/input/args_store.h"
 
 namespace assay::timeline {
@@ -203,8 +204,7 @@ class ChromeBuilder {
     if (kind == EventKind::annotation && dialect_.step != nullptr) {
       const std::int64_t step = dialect_.step(trace().strings.text(slice.name));
       if (step != kNone) {
-        trace().rank_steps.push_back(
-            {trace().tracks[slice.track].source, {step, slice.begin, slice.end}});
+        trace().rank_steps.push_back({slice.track, {step, slice.begin, slice.end}});
       }
     }
     builder_.add(slice);
@@ -402,6 +402,11 @@ class ChromeBuilder {
 };
 
 void ChromeBuilder::name_tracks() {
+  for (Track& track : trace().tracks) {
+    if (!merged_ && track.gpu && track.device != kNone) {
+      track.process = fmt::format("GPU {}", track.device);
+    }
+  }
   for (auto& [key, thread] : threads_) {
     if (merged_ || thread.track == kNoIndex) continue;
     Track& track = trace().tracks[thread.track];
@@ -409,9 +414,7 @@ void ChromeBuilder::name_tracks() {
     const std::string tid(trace().strings.text(static_cast<StringId>(key >> 1U & 0xffffffffU)));
     const bool stream = track.gpu && track.device != kNone;
     const auto process = process_names_.find(pid);
-    if (stream) {
-      track.process = fmt::format("GPU {}", track.device);
-    } else if (process != process_names_.end()) {
+    if (!stream && process != process_names_.end()) {
       track.process = fmt::format("{} {}", process->second, pid);
     }
     const auto label = track_names_.find({pid, tid});
@@ -448,6 +451,15 @@ Result<Trace> ChromeBuilder::finish(const std::filesystem::path& path, FileRepor
                                     ChromeHeader& header) {
   counts().truncated += open_.left();
   memory_.finish(trace());
+  if (!merged_) {
+    trace().sources[0] = source_in(path, header);
+    trace().sources[0].pid = busiest_process();
+    if (split_processes(trace())) {
+      report.notes.push_back(fmt::format("{} processes in one file: ranks in their order",
+                                         trace().sources.size()));
+    }
+  }
+  for (RankStep& mark : trace().rank_steps) mark.source = trace().tracks[mark.source].source;
   name_tracks();
   mend_job_tracks();
   settle_flows();
@@ -461,12 +473,7 @@ Result<Trace> ChromeBuilder::finish(const std::filesystem::path& path, FileRepor
                     std::vector(trace().sources.size(), base));
     }
   }
-  if (merged_) {
-    trace().sources[0].path = path.string();
-  } else {
-    trace().sources[0] = source_in(path, header);
-    trace().sources[0].pid = busiest_process();
-  }
+  if (merged_) trace().sources[0].path = path.string();
   return builder_.finish();
 }
 

@@ -1,10 +1,11 @@
 // Imports traces in which processes stand for devices: JAX's and XLA's trace.json.gz (processes
-// "/device:GPU:0" with threads "Stream #20(Compute)"), and Ascend's trace_view.json (processes
-// "Ascend Hardware" and "Communication").
+// "/device:GPU:0" with threads "Stream #20(Compute)"), Ascend's trace_view.json (processes "Ascend
+// Hardware" and "Communication"), and that of ROCm's rpd (rpd2tracing: processes "GPU0").
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <map>
 #include <set>
@@ -19,6 +20,7 @@ namespace {
 
 constexpr std::string_view kXla = "/device:";
 constexpr std::string_view kAscend = "Ascend Hardware";
+constexpr std::string_view kRpd = "GPU";
 
 EventKind classify(const ChromeEvent& event) {
   return event.name.starts_with("ProfilerStep#") ? EventKind::annotation : EventKind::host;
@@ -26,10 +28,17 @@ EventKind classify(const ChromeEvent& event) {
 
 std::int64_t step_of(std::string_view name) { return step_number(name, "ProfilerStep#"); }
 
+// "GPU2", or "GPU2 2" with its id.
+bool is_rpd(std::string_view process) {
+  process = process.substr(0, process.find(' '));
+  return process.starts_with(kRpd) && process.size() > kRpd.size() &&
+         process.find_first_not_of("0123456789", kRpd.size()) == std::string_view::npos;
+}
+
 // "/device:GPU:3 17" -> 3.
 std::int32_t device_number(std::string_view process) {
   std::int32_t number = kNone;
-  const std::size_t at = process.rfind(':') + 1;
+  const std::size_t at = is_rpd(process) ? kRpd.size() : process.rfind(':') + 1;
   std::from_chars(process.data() + at, process.data() + process.size(), number);
   return number;
 }
@@ -56,6 +65,7 @@ class Devices {
       const bool xla = track.process.starts_with(kXla);
       communicates.push_back(!xla && carries_collectives(track));
       marks.push_back(xla && track.label == "Steps");
+      of_rpd_.push_back(is_rpd(track.process));
       if (communicates.back() || is_stream(track)) settle(track);
     }
     for (Slice& slice : trace_.slices) {
@@ -66,6 +76,8 @@ class Devices {
         }
       }
       if (!trace_.tracks[slice.track].gpu) continue;
+      // rpd repeats the host's ranges above the work that they launched.
+      if (of_rpd_[slice.track] && has(args_text(trace_, slice), "UserMarker frame")) continue;
       slice.kind = communicates[slice.track] ? Kind::communication : kind_of(slice.name);
     }
     if (steps.empty() && trace_.steps.empty()) steps = annotated_steps();
@@ -99,6 +111,7 @@ class Devices {
       return with_streams_.contains(track.process) ? track.label.starts_with("Stream")
                                                    : track.label == "XLA Ops";
     }
+    if (is_rpd(track.process)) return true;
     return track.process.starts_with(kAscend) && track.label.starts_with("Stream");
   }
 
@@ -112,7 +125,7 @@ class Devices {
     const bool xla = track.process.starts_with(kXla);
     track.gpu = true;
     // A trace of Ascend's profiler is of one device, and does not number it.
-    track.device = xla ? device_number(track.process) : 0;
+    track.device = xla || is_rpd(track.process) ? device_number(track.process) : 0;
     track.label = fmt::format("{} {} · {}", xla && has(track.process, "TPU") ? "TPU" : "GPU",
                               track.device, track.label);
   }
@@ -124,24 +137,27 @@ class Devices {
     const std::string text = lowered(trace_.strings.text(name));
     if (has(text, "event_") || has(text, "notify_") || has(text, "place_holder"))
       return entry->second;
-    const bool copies = text.starts_with("memcpy") || text.starts_with("memset");
+    const bool copies = std::ranges::any_of(
+        std::array{"memcpy", "memset", "copy", "fillbuffer"},
+        [&](const char* start) { return text.starts_with(start); });
     return entry->second = copies ? Kind::memory : kinds_.kind(trace_.strings.text(name));
   }
 
   Trace& trace_;
   const KernelKinds& kinds_;
   std::set<std::string> with_streams_;  // processes
+  std::vector<bool> of_rpd_;          // by track
   std::map<StringId, Kind> known_;
 };
 
 bool recognises(const Sniff& sniff) {
   return sniff.json && std::ranges::any_of(sniff.processes, [](const std::string& process) {
-           return process.starts_with(kXla) || process == kAscend;
+           return process.starts_with(kXla) || process == kAscend || is_rpd(process);
          });
 }
 
 Result<Trace> import(const std::filesystem::path& path, const ImportOptions& options) {
-  static constexpr ChromeDialect kDialect{.format = "JAX, XLA or Ascend profiler",
+  static constexpr ChromeDialect kDialect{.format = "JAX, XLA, Ascend or rpd",
                                           .classify = classify,
                                           .by_track = true,
                                           .step = step_of};
@@ -155,7 +171,8 @@ Result<Trace> import(const std::filesystem::path& path, const ImportOptions& opt
 
 }  // namespace
 
-const Importer kDevices{"JAX, XLA or Ascend profiler",
-                        "JSON with processes /device:… or Ascend Hardware", recognises, import};
+const Importer kDevices{"JAX, XLA, Ascend or rpd",
+                        "JSON with processes /device:…, Ascend Hardware or GPU0", recognises,
+                        import};
 
 }  // namespace assay::timeline

@@ -76,6 +76,9 @@ std::string seems_to_be(const std::filesystem::path& path, const Sniff& sniff) {
   for (const auto& [mark, what] : kFirstBytes) {
     if (sniff.head.starts_with(mark) || head.starts_with(mark)) return std::string(what);
   }
+  if (sniff.keys.contains("rocprofiler-sdk-tool")) {
+    return "rocprofv3's JSON: record with `rocprofv3 --output-format rocpd` or `pftrace`";
+  }
   if (sniff.json) {
     constexpr std::size_t kShown = 6;
     std::vector<std::string> keys(sniff.keys.begin(), sniff.keys.end());
