@@ -69,6 +69,8 @@ constexpr const char* kNoLoss =
 void judge_log(const Job& job, stage::Outcome& outcome) {
   if (job.evidence.traceback()) {
     fail_as(outcome, StageState::traceback, "ended with exit code 0 after an uncaught exception");
+  } else if (job.evidence.ends_in_error(job.stage->kind == plan::StageKind::train)) {
+    fail_as(outcome, StageState::failed, "ended with exit code 0, but its log ends in an error");
   } else if (job.stage->kind == plan::StageKind::infer && !job.evidence.bad_number().empty()) {
     fail_as(outcome, StageState::not_finite, "its result has " + job.evidence.bad_number());
   } else if (job.stage->kind != plan::StageKind::train) {

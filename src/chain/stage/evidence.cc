@@ -10,13 +10,16 @@
 #include <span>
 
 #include "base/text.h"
+#include "chain/stage/error_line.h"
 #include "chain/stage/log_line.h"
+#include "chain/stage/train_log.h"
 
 namespace assay::chain::stage {
 namespace {
 
 constexpr std::size_t kLongestLine = 4096;
 constexpr std::size_t kLongestError = 300;
+constexpr int kGoesOn = 2;  // steps after an error that a training has survived
 
 std::optional<double> number_of(std::string_view text) {
   double value = 0;
@@ -68,23 +71,10 @@ std::optional<Count> bar_in(std::string_view line) {
   return std::nullopt;
 }
 
-// True for `Traceback …` behind nothing but what launchers put in front of a line: `[rank0]: `,
-// `3: `, `(worker pid=7) `, `[1,0]<stderr>:`, blanks.
-bool starts_traceback(std::string_view line) {
-  const std::size_t at = line.find("Traceback (most recent call last)");
-  if (at == std::string_view::npos) return false;
-  const std::vector<std::string> words = split_at(line.substr(0, at), ' ');
-  return std::ranges::all_of(words, [](const std::string& word) {
-    const bool has_letter =
-        std::ranges::any_of(word, [](unsigned char c) { return std::isalpha(c) != 0; });
-    return !has_letter || word == "Exception" || word == "Group" ||
-           std::string_view("[(<").find(word.front()) != std::string_view::npos ||
-           std::string_view("])>:|").find(word.back()) != std::string_view::npos;
-  });
-}
-
-void note(Counter& counter, const std::optional<Count>& count) {
-  if (!count) return;
+// Returns whether the counter has another value now.
+bool note(Counter& counter, const std::optional<Count>& count) {
+  if (!count) return false;
+  const bool advances = !counter.seen || count->value != counter.last;
   if (!counter.seen) counter.first = counter.last = count->value;
   // A bar begins again at its first count. What falls otherwise is none.
   if (count->value < counter.last && count->value != counter.first) counter.falls = true;
@@ -93,20 +83,14 @@ void note(Counter& counter, const std::optional<Count>& count) {
   counter.stride = std::max(counter.stride, count->value - counter.last);
   counter.last = count->value;
   if (count->total) counter.total = count->total;
+  return advances;
 }
 
-bool has(std::string_view line, std::string_view text) {
-  return line.find(text) != std::string_view::npos;
-}
-
-bool looks_like_error(std::string_view line) {
-  if (has(line, ": [Errno ") || line.ends_with(": command not found")) return true;
-  if (!has(line, "rror") && !has(line, "ERROR") && !has(line, "FATAL") && !has(line, "fault")) {
-    return false;
-  }
-  return line.ends_with("Error") || has(line, "Error:") || has(line, "Error ") ||
-         has(line, "ERROR") || has(line, "error:") || has(line, "FATAL") ||
-         has(line, "Segmentation fault");
+// A message that a training ended early, but no count of its patience (`counter: 3 out of 10`).
+bool stops_early(std::string_view line) {
+  const std::string lower = lowered(line);
+  return has(lower, "stop") && !has(lower, "counter") && !has(lower, "patience") &&
+         (has(lower, "early") || has(lower, "signaling trainer"));
 }
 
 // A line of an evaluation, whose counts are its own.
@@ -116,29 +100,53 @@ bool counts_an_evaluation(std::string_view line) {
 
 }  // namespace
 
+void Evidence::take_failure(std::string_view line) {
+  const bool fails = tells_failure(line);
+  if (fails || looks_like_error(line)) last_error_ = std::string(line.substr(0, kLongestError));
+  if (has(line, "No space left on device")) disk_full_ = true;
+  // What the interpreter ignores at its own end is harmless: down to the line of the exception.
+  if (has(line, "Exception ignored ")) ignores_ = true;
+  const bool traceback = starts_traceback(line);
+  if (!ignores_ && (traceback || fails)) {
+    (traceback ? traceback_ : fails_) = true;
+    lines_since_ = advances_since_ = 0;
+  } else if (!has(line, "frame #")) {
+    ++lines_since_;
+  }
+  if (fails) ignores_ = false;
+  ends_in_error_level_ = has_error_level(line);
+}
+
 void Evidence::take(std::string_view line) {
   line = line.substr(0, kLongestLine);
-  if (starts_traceback(line) && !ignored_) traceback_ = true;
+  take_failure(line);
   if (bad_number_.empty()) {
     if (const std::string_view bad = bad_number_in(line); !bad.empty()) {
       bad_number_ = fmt::format("{} in `{}`", bad, trimmed(line.substr(0, kLongestError)));
     }
   }
-  stopped_early_ = stopped_early_ || has(lowered(line), "early stop");
   if (has(line, "\"run_start\"") && has(line, ":::MLLOG")) running_ = true;
   if (has(line, "\"run_stop\"")) {
     running_ = false;
     aborted_ = aborted_ || has(line, "\"aborted\"");
   }
-  ignored_ = line.starts_with("Exception ignored in");  // at the interpreter's own end: harmless
-  if (has(line, "No space left on device")) disk_full_ = true;
-  if (looks_like_error(line)) last_error_ = std::string(line.substr(0, kLongestError));
-  if (counts_an_evaluation(line)) return;
-  if (has(lowered(line), "loss")) note(bar_, bar_in(line));
+  const bool stops = stops_early(line);
+  if (take_counts(line)) {
+    ++advances_since_;
+    stopped_early_ = false;  // it was a setting
+  }
+  stopped_early_ = stopped_early_ || stops;
+}
+
+bool Evidence::take_counts(std::string_view line) {
+  if (counts_an_evaluation(line)) return false;
+  bool advances = has(lowered(line), "loss") && note(bar_, bar_in(line));
+  bool has_loss = false;
   for (auto pair = take_pair(line); pair; pair = take_pair(line)) {
     const std::string name = lowered(pair->name.substr(0, pair->name.find('/')));
     const bool steps = name == "iter" || name == "iteration" || name == "step" ||
                        name == "global_step" || name == "iters" || name == "steps";
+    has_loss = has_loss || is_loss(name);
     if (name != "epoch" && !steps) continue;
     const auto count = count_at(pair->value);
     // `epoch: 0.25` of the Hugging Face Trainer, but not `epoch: 3.5 s`.
@@ -146,8 +154,17 @@ void Evidence::take(std::string_view line) {
     if (fraction && (steps || (!count->behind.empty() && std::isalpha(static_cast<unsigned char>(
                                                              count->behind.front())) != 0)))
       continue;
-    note(steps ? step_ : epoch_, count);
+    advances = note(steps ? step_ : epoch_, count) || advances;
   }
+  return advances || (has_loss && !counted() && !bar_.seen);
+}
+
+bool Evidence::traceback() const { return traceback_ && advances_since_ < kGoesOn; }
+
+bool Evidence::ends_in_error(bool trains) const {
+  constexpr int kLastLines = 5;  // of a stage that counts nothing
+  const bool last = trains ? advances_since_ < kGoesOn : lines_since_ <= kLastLines;
+  return (fails_ && last) || ends_in_error_level_;
 }
 
 std::string Evidence::unfinished(const std::vector<std::string>& argv) const {

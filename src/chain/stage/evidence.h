@@ -24,7 +24,11 @@ class Evidence {
  public:
   void take(std::string_view line);
 
-  bool traceback() const { return traceback_; }  // an uncaught Python exception
+  // An uncaught Python exception: the training did not go on after it.
+  bool traceback() const;
+  // Whether the log ends in an error (error_line.h): the training did not go on after it, or hardly
+  // a line follows.
+  bool ends_in_error(bool trains) const;
   bool disk_full() const { return disk_full_; }
   bool counted() const { return epoch_.seen || step_.seen; }
   // The last line that looks like an error; "" if there is none.
@@ -36,8 +40,16 @@ class Evidence {
   std::string unfinished(const std::vector<std::string>& argv) const;
 
  private:
+  void take_failure(std::string_view line);
+  // Takes epochs and steps. Returns whether the training goes on.
+  bool take_counts(std::string_view line);
+
   bool traceback_ = false;
-  bool ignored_ = false;  // the line before says that the exception is ignored
+  bool fails_ = false;    // another line that tells of a failure
+  bool ignores_ = false;  // within an exception that the interpreter ignores
+  int lines_since_ = 0;   // the last failure
+  int advances_since_ = 0;
+  bool ends_in_error_level_ = false;  // the last line
   bool disk_full_ = false;
   bool running_ = false;        // MLPerf's log has a run_start without a run_stop
   bool aborted_ = false;        // by MLPerf's log

@@ -8,6 +8,10 @@
 
 namespace assay::chain::stage {
 
+inline bool has(std::string_view line, std::string_view text) {
+  return line.find(text) != line.npos;
+}
+
 struct Pair {
   std::string_view name;
   std::string_view before;  // the name before it in the line

@@ -268,7 +268,15 @@ TEST(LogStyles, CountsAreReadHoweverTheyAreWritten) {
       << "a line for every fifth epoch";
   EXPECT_THAT(evidence_of({"epoch 0", "epoch 5", "epoch 10"}).unfinished(asked),
               HasSubstr("10 of 20"));
-  EXPECT_EQ(evidence_of({"epoch 1", "epoch 2", "Early stopping at epoch 2"}).unfinished(asked), "");
+  for (const char* message :
+       {"Early stopping at epoch 2", "Epoch 00002: early stopping", "Training stopped early as no",
+        "Monitored metric val_loss did not improve. Signaling Trainer to stop."}) {
+    EXPECT_EQ(evidence_of({"epoch 1", "epoch 2", message}).unfinished(asked), "") << message;
+  }
+  EXPECT_NE(evidence_of({"early stopping: True", "epoch 1", "epoch 2",
+                         "EarlyStopping counter: 1 out of 5"})
+                .unfinished(asked),
+            "");
   EXPECT_THAT(
       evidence_of(
           {R"(:::MLLOG {"key": "run_stop", "value": null, "metadata": {"status": "aborted"}})"})
@@ -313,6 +321,60 @@ TEST(LogStyles, TracebacksOfLaunchersAreTracebacks) {
     EXPECT_TRUE(evidence_of({before + traceback}).traceback()) << before;
   }
   EXPECT_FALSE(evidence_of({"WARNING retry after " + traceback}).traceback());
+  EXPECT_FALSE(
+      evidence_of({traceback, "ValueError: x", "step 7 loss: 1", "step 8 loss: 1"}).traceback())
+      << "it was caught";
+}
+
+const std::vector<std::string> kErrors{
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total",
+    "[rank0]: torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:268",
+    "    RuntimeError: CUDA error: device-side assert triggered",
+    "[1,0]<stderr>:KeyError: 'weights'",
+    "node1: AssertionError",
+    "ResourceExhaustedError: ",
+    "run.sh: line 3:  4711 Killed                  python train.py",
+    "Killed",
+    "Segmentation fault (core dumped)",
+    "free(): invalid pointer",
+    "*** stack smashing detected ***: terminated",
+    "terminate called after throwing an instance of 'c10::Error'",
+    "run.sh: line 3: pythn: command not found",
+    "python3: can't open file '/model/train.py': [Errno 2] No such file or directory",
+    "host:1689:1689 [0] include/alloc.h:112 NCCL WARN Cuda failure 999 'unknown error'",
+    "2025-03-21 17:08:31 - ERROR - Error during training: NCCL error, unhandled cuda error",
+    "[2024-01-01 10:00:00] [ERROR] [launch.py:321:sigkill_handler] exits with return code = 1",
+    "slurmstepd: error: Detected 1 oom-kill event(s) in step 5.0",
+    "mpirun noticed that process rank 0 with PID 0 on node x exited on signal 9 (Killed).",
+};
+
+TEST(LogStyles, ALogMayNotEndInAnError) {
+  for (const std::string& error : kErrors) {
+    const std::vector<std::string> start{"step 1 loss: 2", "step 2 loss: 1", error, "saved to out"};
+    std::vector<std::string> goes_on = start;
+    goes_on.insert(goes_on.end(), {"step 3 loss: 1", "step 4 loss: 1"});
+    EXPECT_TRUE(evidence_of(start).ends_in_error(true)) << error;
+    EXPECT_FALSE(evidence_of(goes_on).ends_in_error(true)) << error;
+    EXPECT_TRUE(evidence_of({"image 1: cat", error, "done"}).ends_in_error(false)) << error;
+    std::vector<std::string> results(8, "image: cat");
+    results.front() = error;
+    EXPECT_FALSE(evidence_of(results).ends_in_error(false)) << error;
+  }
+  EXPECT_TRUE(evidence_of({"loss: 1", "CRITICAL - training failed"}).ends_in_error(true));
+}
+
+TEST(LogStyles, WordsOfErrorsAreNoErrors) {
+  for (const char* line :
+       {"MeanAbsoluteError: 0.25", "mean error: 0.5", "Error: 0.05", "Killed 3 stale workers",
+        "WARNING: ImportError: no module named apex", "Exceptions: none", "loss: 0.5 ERROR: 0.25",
+        "NCCL_ASYNC_ERROR_HANDLING is set", "no CUDA errors were found, return code = 0",
+        "WARNING: out of memory error, batch skipped", "Test Error:", "Aborted runs: 0"}) {
+    EXPECT_FALSE(evidence_of({"loss: 1", line}).ends_in_error(true)) << line;
+  }
+  EXPECT_FALSE(evidence_of({"loss: 1", "Exception ignored in: <function X.__del__>",
+                            "Traceback (most recent call last):", "  File \"x.py\"",
+                            "AttributeError: 'NoneType' has no attribute 'close'"})
+                   .ends_in_error(true));
 }
 
 }  // namespace
