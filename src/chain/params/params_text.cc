@@ -36,6 +36,11 @@ void add_entry(std::string_view text, std::string_view whole, std::string_view l
   if (at == std::string_view::npos && text.find(fmt::format("\n{}:", line)) != text.npos) {
     at = line.size();
   }
+  // Scripts read the options of a benchmark as they stand: `--profiler_options="…"`.
+  if (at == std::string_view::npos && line.starts_with("--") &&
+      out.sections.back().name == "train_benchmark_params") {
+    at = line.find('=');
+  }
   // Some suites' files end with a shell command that none of their scripts reads.
   if (at == std::string_view::npos && line.starts_with("echo ")) return;
   if (at == std::string_view::npos || trimmed(line.substr(0, at)).empty()) {

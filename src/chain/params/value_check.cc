@@ -17,10 +17,16 @@
 namespace assay::chain::params {
 namespace {
 
-constexpr std::array<std::string_view, 9> kModes{
-    "lite_train_lite_infer", "lite_train_whole_infer", "whole_train_whole_infer",
-    "whole_infer",           "benchmark_train",        "lite_train_infer",
-    "whole_train_infer",     "klquant_whole_infer",    "infer"};
+constexpr std::array<std::string_view, 10> kModes{"lite_train_lite_infer",
+                                                  "lite_train_whole_infer",
+                                                  "whole_train_whole_infer",
+                                                  "whole_train_lite_infer",
+                                                  "whole_infer",
+                                                  "benchmark_train",
+                                                  "lite_train_infer",
+                                                  "whole_train_infer",
+                                                  "klquant_whole_infer",
+                                                  "infer"};
 constexpr std::array<std::string_view, 7> kTrainers{"norm_train",     "amp_train",  "fleet_train",
                                                     "pact_train",     "fpgm_train", "distill_train",
                                                     "to_static_train"};

@@ -77,7 +77,21 @@ Result<Entry> read_entry(const std::string& stage_name, TomlTable& table,
   }
   stage.kind = *known;
   ASSAY_TRY(stage.argv, params::split_words(stage.command));
-  if (stage.argv.empty()) return usage_error(fmt::format("stage {} has no command", stage_name));
+  if (stage.argv.empty()) {
+    ASSAY_CHECK(table.refuse_others());  // such as `comand`
+    return usage_error(fmt::format("stage {} has no command", stage_name));
+  }
+  for (const std::string_view word : {"&&", "||", "|", ";", ">", ">>", "cd", "source"}) {
+    if (std::ranges::find(stage.argv, word) == stage.argv.end()) continue;
+    return usage_error(fmt::format(
+        "stage {}: `{}` is for a shell: name a folder in `directory`, or write bash -c '…'",
+        stage_name, word));
+  }
+  static const std::regex device("(cpu|gpu|xpu|npu)( [0-9]+(,[0-9]+)*)?");
+  if (!std::regex_match(stage.device, device)) {
+    return usage_error(fmt::format("stage {}: unknown device `{}`; known are cpu, gpu and gpu 0,1",
+                                   stage_name, stage.device));
+  }
   if (stage.argv.front().find('=') != std::string::npos) {
     return usage_error(
         fmt::format("stage {}: {} stands before its command: put it into `environment`", stage_name,
@@ -137,9 +151,12 @@ Result<Plan> read_stage_file(const std::string& path, const std::string& python,
   ASSAY_CHECK(file.read("model", plan.model));
   std::vector<Entry> entries;
   ASSAY_CHECK(file.read_tables("stages", [&](const std::string& stage_name, TomlTable& table) {
-    return read_entry(stage_name, table, python).map([&](Entry entry) {
-      entries.push_back(std::move(entry));
-    });
+    return read_entry(stage_name, table, python)
+        .map([&](Entry entry) { entries.push_back(std::move(entry)); })
+        .map_error([&](Error error) {
+          if (!error.message.starts_with(path)) error.message = path + ": " + error.message;
+          return error;
+        });
   }));
   ASSAY_CHECK(file.refuse_others());
   if (entries.empty()) return usage_error(path + " has no [stages.NAME]");

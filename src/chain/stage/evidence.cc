@@ -61,7 +61,8 @@ std::optional<Count> bar_in(std::string_view line) {
   for (std::size_t at = 0; at < line.size(); ++at) {
     if (digits_at_front(line.substr(at)) == 0) continue;
     const auto count = count_at(line.substr(at));
-    const char before = at > 0 ? line[at - 1] : ' ';
+    const std::size_t last = at > 0 ? line.find_last_not_of(' ', at - 1) : line.npos;
+    const char before = last != line.npos && line[last] == '[' ? '[' : at > 0 ? line[at - 1] : ' ';
     const char behind = count->behind.empty() ? ' ' : count->behind.front();
     const bool in_brackets = before == '[' && (behind == ']' || behind == '(');
     if (count->total && (in_brackets || (behind == '[' && (before == ' ' || before == '|'))))
@@ -75,9 +76,10 @@ std::optional<Count> bar_in(std::string_view line) {
 bool note(Counter& counter, const std::optional<Count>& count) {
   if (!count) return false;
   const bool advances = !counter.seen || count->value != counter.last;
-  if (!counter.seen) counter.first = counter.last = count->value;
+  if (!counter.seen) counter.least = counter.last = count->value;
   // A bar begins again at its first count. What falls otherwise is none.
-  if (count->value < counter.last && count->value != counter.first) counter.falls = true;
+  if (count->value < counter.last && count->value > counter.least) counter.falls = true;
+  counter.least = std::min(counter.least, count->value);
   counter.fraction = counter.fraction || count->value != std::floor(count->value);
   counter.seen = true;
   counter.stride = std::max(counter.stride, count->value - counter.last);
@@ -106,9 +108,9 @@ void Evidence::take_failure(std::string_view line) {
   if (has(line, "No space left on device")) disk_full_ = true;
   // What the interpreter ignores at its own end is harmless: down to the line of the exception.
   if (has(line, "Exception ignored ")) ignores_ = true;
-  const bool traceback = starts_traceback(line);
-  if (!ignores_ && (traceback || fails)) {
-    (traceback ? traceback_ : fails_) = true;
+  if (starts_traceback(line) && !ignores_) traceback_ = true;
+  if (fails && !ignores_) {
+    fails_ = true;
     lines_since_ = advances_since_ = 0;
   } else if (!has(line, "frame #")) {
     ++lines_since_;
@@ -131,35 +133,55 @@ void Evidence::take(std::string_view line) {
     aborted_ = aborted_ || has(line, "\"aborted\"");
   }
   const bool stops = stops_early(line);
-  if (take_counts(line)) {
-    ++advances_since_;
-    stopped_early_ = false;  // it was a setting
-  }
+  take_counts(line);
   stopped_early_ = stopped_early_ || stops;
 }
 
-bool Evidence::take_counts(std::string_view line) {
-  if (counts_an_evaluation(line)) return false;
-  bool advances = has(lowered(line), "loss") && note(bar_, bar_in(line));
+void Evidence::take_counts(std::string_view whole) {
+  if (counts_an_evaluation(whole)) return;
+  const std::string text = columns_.as_pairs(whole);
+  std::string_view line = text;
+  const bool bar = has(lowered(line), "loss") && note(bar_, bar_in(line));
+  bool advances = false;
   bool has_loss = false;
-  for (auto pair = take_pair(line); pair; pair = take_pair(line)) {
-    const std::string name = lowered(pair->name.substr(0, pair->name.find('/')));
-    const bool steps = name == "iter" || name == "iteration" || name == "step" ||
-                       name == "global_step" || name == "iters" || name == "steps";
+  struct {
+    std::optional<double> total;  // under a name of its own
+    bool counted = false;
+  } epoch, step;
+  for (auto pair = take_pair(line); pair; pair = take_pair(line, pair->name)) {
+    std::string name = lowered(pair->name.substr(0, pair->name.find('/')));
     has_loss = has_loss || is_loss(name);
-    if (name != "epoch" && !steps) continue;
+    bool total = false;
+    for (const std::string_view prefix : {"total_", "max_", "current_", "global_"}) {
+      if (!name.starts_with(prefix)) continue;
+      name.erase(0, prefix.size());
+      total = prefix == "total_" || prefix == "max_";
+    }
+    const bool epochs = name == "epoch" || (total && name == "epochs");
+    const bool steps = name == "iter" || name == "iteration" || name == "step" || name == "iters" ||
+                       name == "steps";
     const auto count = count_at(pair->value);
+    if ((!epochs && !steps) || !count || is_evaluation(pair->kind) || pair->before == "best")
+      continue;
     // `epoch: 0.25` of the Hugging Face Trainer, but not `epoch: 3.5 s`.
-    const bool fraction = count && count->value != std::floor(count->value);
+    const bool fraction = count->value != std::floor(count->value);
     if (fraction && (steps || (!count->behind.empty() && std::isalpha(static_cast<unsigned char>(
                                                              count->behind.front())) != 0)))
       continue;
-    advances = note(steps ? step_ : epoch_, count) || advances;
+    auto& here = steps ? step : epoch;
+    if (total) {
+      here.total = count->value;
+    } else {
+      here.counted = true;
+      advances = note(steps ? step_ : epoch_, count) || advances;
+    }
   }
-  return advances || (has_loss && !counted() && !bar_.seen);
+  if (step.counted && step.total) step_.total = step.total;
+  if (epoch.counted && epoch.total) epoch_.total = epoch.total;
+  if (!counted()) advances = bar || (has_loss && !bar_.seen);
+  if (advances) stopped_early_ = false;  // it was a setting
+  if (advances || bar) ++advances_since_;
 }
-
-bool Evidence::traceback() const { return traceback_ && advances_since_ < kGoesOn; }
 
 bool Evidence::ends_in_error(bool trains) const {
   constexpr int kLastLines = 5;  // of a stage that counts nothing
@@ -173,7 +195,7 @@ std::string Evidence::unfinished(const std::vector<std::string>& argv) const {
   if (stopped_early_) return {};
   const std::optional<double> asked = epoch_.total ? epoch_.total : epochs_asked(argv);
   // Counts start at 0 or at 1. A first count above 1 is one of a training that was resumed.
-  const double base = epoch_.first == 1 ? 1 : 0;
+  const double base = epoch_.least == 1 ? 1 : 0;
   // A log may count only some of the epochs, too. Fractions are rounded.
   const double stride =
       epoch_.fraction ? 1.05 * epoch_.stride : std::max(1.0, epoch_.stride) - base;

@@ -7,25 +7,26 @@
 #include <string_view>
 #include <vector>
 
+#include "chain/stage/train_log.h"
+
 namespace assay::chain::stage {
 
 // A counter such as `epoch: 3/20`, over all lines that have it.
 struct Counter {
-  double first = 0;
+  double least = 0;
   double last = 0;
   double stride = 0;            // the largest step from one to the next
   std::optional<double> total;  // what stands behind the `/`
   bool seen = false;
   bool fraction = false;  // `epoch: 0.25`
-  bool falls = false;     // other than to its first value
+  bool falls = false;     // other than to its least value
 };
 
 class Evidence {
  public:
   void take(std::string_view line);
 
-  // An uncaught Python exception: the training did not go on after it.
-  bool traceback() const;
+  bool traceback() const { return traceback_; }  // an uncaught Python exception
   // Whether the log ends in an error (error_line.h): the training did not go on after it, or hardly
   // a line follows.
   bool ends_in_error(bool trains) const;
@@ -41,8 +42,7 @@ class Evidence {
 
  private:
   void take_failure(std::string_view line);
-  // Takes epochs and steps. Returns whether the training goes on.
-  bool take_counts(std::string_view line);
+  void take_counts(std::string_view line);
 
   bool traceback_ = false;
   bool fails_ = false;    // another line that tells of a failure
@@ -59,6 +59,7 @@ class Evidence {
   Counter epoch_;
   Counter step_;
   Counter bar_;  // without a name
+  Columns columns_;
 };
 
 // The number of epochs that a command line asks for: `--epochs=5`, `-o Global.epoch_num=5`.

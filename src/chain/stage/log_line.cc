@@ -58,8 +58,13 @@ std::optional<Pair> take_pair(std::string_view& line, std::string_view before) {
            is_letter(line[i + 1]);
   };
   while (at < line.size() && (is_name(line[at]) || joins(at))) ++at;
-  Pair pair{line.substr(start, at - start), before, {}, false};
-  std::size_t value = skip(line, skip(line, at, "\"'"), " \t");
+  Pair pair{line.substr(start, at - start), before, {}, {}, false};
+  if (at + 1 < line.size() && line[at] == '(' && is_letter(line[at + 1])) {
+    const std::size_t close = std::min(line.find(')', at), line.size());
+    pair.kind = line.substr(at + 1, close - at - 1);
+    at = close;
+  }
+  std::size_t value = skip(line, skip(line, at, "\"')"), " \t");
   pair.marked = value < line.size() && (line[value] == ':' || line[value] == '=');
   value = skip(line, value, pair.marked ? ":= \t\"'[(" : " \t\"'[(|");
   pair.value = line.substr(value);

@@ -15,6 +15,7 @@ inline bool has(std::string_view line, std::string_view text) {
 struct Pair {
   std::string_view name;
   std::string_view before;  // the name before it in the line
+  std::string_view kind;    // `train` of `Epoch(train) [3]`
   std::string_view value;   // from the value on, without blanks, quotes and brackets in front
   bool marked = false;      // `:` or `=` stands between
 };

@@ -40,7 +40,9 @@ constexpr std::array kSpellings{
     Spelling{"avg_reader_cost", "reader_cost"},
     Spelling{"ips", "ips"},
     Spelling{"avg_ips", "ips"},
-    Spelling{"interval_samples_per_second", "ips"},
+    Spelling{"throughput", "ips"},
+    Spelling{"tps", "ips"},
+    Spelling{"wps", "ips"},
     Spelling{"max_mem_reserved", "gpu_memory_mb"},
     Spelling{"max_mem_allocated", "gpu_allocated_mb"},
     Spelling{"acc", "accuracy"},
@@ -52,6 +54,7 @@ constexpr std::array kSpellings{
 
 // Escape sequences (CSI) such as colours are left out.
 std::string without_colours(std::string_view line) {
+  if (!has(line, "\033[")) return std::string(line);
   std::string plain;
   for (std::size_t at = 0; at < line.size(); ++at) {
     if (!line.substr(at).starts_with("\033[")) {
@@ -64,15 +67,19 @@ std::string without_colours(std::string_view line) {
   return plain;
 }
 
-// True for the words that stand before the losses of an evaluation.
-bool is_evaluation(std::string_view word) {
-  const std::string lower = lowered(word);
-  return lower == "val" || lower == "valid" || lower == "validation" || lower == "eval" ||
-         lower == "test";
+// `samples/sec`, `tokens/s/GPU`, `interval_samples_per_second`, `CurrSamplesPerSec`.
+bool is_speed(std::string_view lower) {
+  if (has(lower, "per_sec") || has(lower, "persec")) return true;
+  if (!has(lower, "/s")) return false;
+  const std::string ended = std::string(lower) + "/";
+  return has(ended, "/s/") || has(ended, "/sec/") || has(ended, "/second/");
 }
 
 // The name of the series that a word of the log belongs to; "" if it belongs to none.
 std::string series_of(std::string_view written) {
+  const std::string whole = lowered(written);
+  if (is_speed(whole))
+    return is_evaluation(whole.substr(0, whole.find_first_of("_/"))) ? "" : "ips";
   const std::size_t slash = written.rfind('/');
   if (slash != std::string_view::npos) {  // train/loss, eval/loss
     const std::string inner = series_of(written.substr(slash + 1));
@@ -124,26 +131,29 @@ std::string_view owner_of(const Pair& pair) {
   return near && !is_number ? pair.before : std::string_view();
 }
 
-// The headings of a table: by two blanks where a heading has one inside.
-std::vector<std::string> words_of(std::string text) {
-  std::ranges::replace_if(
-      text, [](char c) { return c == ',' || c == '|' || c == '\t'; }, ' ');
-  std::vector<std::string> words = split_at(text, ' ');
-  std::erase(words, "");
-  return words;
+// The cells of a line: between separators, or the words.
+std::vector<std::string> cells_of(std::string_view line, char separator) {
+  std::vector<std::string> cells = split_at(line, separator);
+  for (std::string& cell : cells) cell = std::string(trimmed(cell));
+  if (separator == ' ') std::erase(cells, "");
+  return cells;
 }
-std::vector<std::string> headings_of(const std::string& text) {
+
+// The headings of a table: by two blanks where a heading has one inside.
+std::vector<std::string> headings_of(std::string_view line, char separator) {
   constexpr std::string_view kWide = "  ";
-  std::vector<std::string> headings;
-  const std::string_view line = trimmed(text);
-  for (std::size_t at = 0; at < line.size();) {
-    const std::size_t end = std::min(line.find(kWide, at), line.size());
-    std::string heading(line.substr(at, end - at));
-    std::ranges::replace(heading, ' ', '_');
-    headings.push_back(std::move(heading));
-    at = std::min(line.find_first_not_of(' ', end), line.size());
+  std::vector<std::string> headings = cells_of(line, separator);
+  if (separator == ' ' && has(line, kWide)) {
+    std::vector<std::string> wide;
+    for (std::size_t at = 0; at < line.size();) {
+      const std::size_t end = std::min(line.find(kWide, at), line.size());
+      wide.emplace_back(line.substr(at, end - at));
+      at = std::min(line.find_first_not_of(' ', end), line.size());
+    }
+    if (wide.size() > 2) headings = std::move(wide);
   }
-  return headings.size() > 2 ? headings : words_of(text);
+  for (std::string& heading : headings) std::ranges::replace(heading, ' ', '_');
+  return headings;
 }
 
 // True for lines of an evaluation (`Test:  [0/1] …`, `[Eval][Epoch 1] …`).
@@ -153,6 +163,12 @@ bool is_of_an_evaluation(std::string_view line) {
 }
 
 }  // namespace
+
+bool is_evaluation(std::string_view word) {
+  const std::string lower = lowered(word);
+  return lower == "val" || lower == "valid" || lower == "validation" || lower == "eval" ||
+         lower == "test";
+}
 
 bool is_loss(std::string_view written) {
   const std::string name = lowered(written);
@@ -180,12 +196,14 @@ std::vector<Reading> read_train_line(std::string_view whole) {
     if (logged && pair->name == "key") key = pair->value.substr(0, pair->value.find('"'));
     const std::string_view written = logged && pair->name == "value" ? key : pair->name;
     const std::string name = series_of(written);
-    // Behind a blank only losses and accuracies are numbers of the series: `ips 3` may be a word.
-    if (name.empty() || (!pair->marked && !is_loss(name) && name != "accuracy")) continue;
+    // Behind a blank only losses, accuracies and `tok/s` are names: `ips 3` may be a word.
+    const bool named = pair->marked || is_loss(name) || name == "accuracy" || has(written, "/");
     const auto number = number_at(pair->value);
-    if (!number) continue;
-    const bool of_evaluation = (evaluates || is_evaluation(pair->before)) && name != "accuracy" &&
-                               !name.starts_with("gpu_") && !name.starts_with("eval_");
+    const bool second = name == "ips" && std::ranges::count(readings, name, &Reading::name) > 0;
+    if (name.empty() || !named || !number || second) continue;
+    const bool of_evaluation =
+        (evaluates || is_evaluation(pair->before) || is_evaluation(pair->kind)) &&
+        name != "accuracy" && !name.starts_with("gpu_") && !name.starts_with("eval_");
     readings.push_back({(of_evaluation ? "eval_" : "") + name, *number});
     spelt.push_back({written, owner_of(*pair)});
   }
@@ -195,25 +213,33 @@ std::vector<Reading> read_train_line(std::string_view whole) {
   return readings;
 }
 
-std::vector<Reading> TrainLog::take(std::string_view line) {
-  std::vector<Reading> readings = read_train_line(line);
-  if (!readings.empty() || line.size() > kLongest) return readings;
-  const std::string text = without_colours(line);
-  const std::vector<std::string> words = words_of(text);
-  const auto has_number = [](const std::string& word) { return number_at(word).has_value(); };
-  if (words.size() > 1 && std::ranges::none_of(words, has_number)) {
-    std::vector<std::string> headings = headings_of(text);
-    const bool heads = std::ranges::any_of(
-        headings, [](const std::string& word) { return is_loss(series_of(word)); });
-    if (heads) columns_ = std::move(headings);
-  } else if (!words.empty() && words.size() >= columns_.size() && has_number(words.front())) {
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-      const std::string name = series_of(columns_[i]);
-      const auto number = number_at(words[i]);
-      if (!name.empty() && number) readings.push_back({name, *number});
+std::string Columns::as_pairs(std::string_view line) {
+  std::string text = without_colours(line.substr(0, kLongest));
+  const std::string_view plain = trimmed(text);
+  const bool has_words = has(lowered(plain), "loss");
+  if (has_words && plain.find_first_of(":=") == plain.npos) {
+    const std::size_t found = plain.find_first_of(",;|\t");
+    const char separator = found == plain.npos ? ' ' : plain[found];
+    std::vector<std::string> names = headings_of(plain, separator);
+    const bool heads =
+        names.size() > 1 &&
+        std::ranges::none_of(cells_of(plain, separator),
+                             [](const std::string& cell) { return number_at(cell).has_value(); }) &&
+        std::ranges::any_of(names,
+                            [](const std::string& name) { return is_loss(series_of(name)); });
+    if (heads) {
+      names_ = std::move(names);
+      separator_ = separator;
     }
   }
-  return readings;
+  if (has_words || names_.empty()) return text;
+  const std::vector<std::string> cells = cells_of(plain, separator_);
+  const auto first =
+      std::ranges::find_if(cells, [](const std::string& cell) { return !cell.empty(); });
+  if (cells.size() < names_.size() || first == cells.end() || !number_at(*first)) return text;
+  text.clear();
+  for (std::size_t i = 0; i < names_.size(); ++i) text += names_[i] + ": " + cells[i] + ", ";
+  return text;
 }
 
 std::string_view word_behind(std::string_view line, std::string_view keyword) {

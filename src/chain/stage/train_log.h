@@ -23,13 +23,29 @@ bool is_loss(std::string_view name);
 // a line (loss, avg_loss) the one written `loss` is the total, and the others keep their names.
 std::vector<Reading> read_train_line(std::string_view line);
 
-// Reads a log line by line. It knows the last line of column headings (`epoch box_loss cls_loss`).
-class TrainLog {
+// True for the words that mark figures of an evaluation: val, test, …
+bool is_evaluation(std::string_view word);
+
+// Knows the last line of column headings (`epoch box_loss cls_loss`, `epoch,step,loss`).
+class Columns {
  public:
-  std::vector<Reading> take(std::string_view line);
+  // A row of numbers as `heading: number, …`; another line as it is, without its colours.
+  std::string as_pairs(std::string_view line);
 
  private:
-  std::vector<std::string> columns_;
+  std::vector<std::string> names_;
+  char separator_ = ' ';
+};
+
+// Reads a log line by line.
+class TrainLog {
+ public:
+  std::vector<Reading> take(std::string_view line) {
+    return read_train_line(columns_.as_pairs(line));
+  }
+
+ private:
+  Columns columns_;
 };
 
 // Returns the word after the word `keyword` of the line, or "".

@@ -231,7 +231,8 @@ TEST(ParamsMaterial, GoodFilesAreGoodAndBrokenOnesRefused) {
   }
 }
 
-// As in PaddleOCR (`##` where others have inference_dir) and PaddleRec (a key without a colon).
+// As in PaddleOCR (`##` where others have inference_dir) and PaddleRec (a key without a colon, and
+// an option of a benchmark).
 TEST(ParamsMaterial, WhatASuitesScriptReadsAllTheSameIsNoFault) {
   ASSAY_NEED_TIPC(tipc);
   const std::string good = slurp(tipc / "params_ocr/det_train_infer_python.txt");
@@ -245,6 +246,9 @@ TEST(ParamsMaterial, WhatASuitesScriptReadsAllTheSameIsNoFault) {
               HasSubstr("f:36:1: infer_params: a line is missing"));
   EXPECT_THAT(likely("null:null\n##\ntrainer", "##\ntrainer"), HasSubstr("f:13:1: train_params"));
   EXPECT_EQ(likely("null:null", "null"), "") << "the key of other lines, too";
+  constexpr const char* kBenchmark = "\n===train_benchmark_params===\n--profiler_options=";
+  EXPECT_EQ(params::describe("f", params::likely_problems(good + kBenchmark + "\"a=1;b=2\"\n")),
+            "");
   EXPECT_THAT(likely("Global.epoch_num:", "Global.epoch_num"),
               HasSubstr("f:7:1: expected `key:value`"));
 }

@@ -165,6 +165,10 @@ TEST(StageFile, AMistakeIsNamed) {
       {"version = 1\n[stages.train]\ncommand = \"x\"\nspeed = 1\n", "speed"},
       {"version = 1\n[stages.train]\ncommand = \"OMP_NUM_THREADS=1 python3 train.py\"\n",
        "OMP_NUM_THREADS=1 stands before its command: put it into `environment`"},
+      {"version = 1\n[stages.train]\ncomand = \"x\"\n", "comand"},
+      {"version = 1\n[stages.train]\ncommand = \"cd sub && x\"\n", "name a folder in `directory`"},
+      {"version = 1\n[stages.train]\ncommand = \"x\"\ndevice = \"gpu0\"\n",
+       "toy.toml: stage train: unknown device `gpu0`"},
       {"version = 1\n", "has no [stages.NAME]"},
       {"[stages.train]\ncommand = \"x\"\n", "version"}};
   for (const auto& [text, told] : mistakes) {

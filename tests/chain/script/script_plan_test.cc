@@ -299,6 +299,10 @@ TEST(Check, NamesTheFaultOfAFileThatItsOwnScriptReads) {
   EXPECT_EQ(bad.code, 2);
   EXPECT_THAT(bad.out, HasSubstr("broken.txt:6:1: train_params: a line is missing: expected the "
                                  "epochs line here"));
+  // A script that reads a line number of neither layout has its own.
+  const std::filesystem::path script = project / "test_tipc/test_train_inference_python.sh";
+  put(script, slurp(script) + ": ${lines[32]}\n");
+  EXPECT_EQ(run_cli(project, {"check", "broken.txt"}).code, 0);
 }
 
 }  // namespace
