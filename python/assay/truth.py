@@ -51,8 +51,8 @@ IN_FLOAT32 = {"float16": 2.0**-20, "bfloat16": 2.0**-20}
 BELIEVED_FROM = 12  # perturbations that the slot asks for before it believes a fault
 # Evaluations with perturbed intermediate results, for up to so many elements of inputs.
 ROUNDINGS = {1 << 16: 4, 1 << 20: 2}
-# Regimes without this have exact or special outputs, which no rounding excuses.
-ROUNDED = frozenset({"usual", "wide", "layout", "constant", "nan", "infinity", "observed"})
+# Other regimes have exact outputs, which no rounding excuses.
+ROUNDED = frozenset({"usual", "wide", "layout", "constant", "nan", "infinity", "bulk", "observed"})
 
 
 class Widened(Variant):

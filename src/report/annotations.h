@@ -32,7 +32,7 @@ class CorpusPlaces {
   std::unordered_map<std::uint64_t, Place> places_;
 };
 
-// A finding on one line: "paddle.silu, gradient of x: not finite: …".
+// A finding on one line: "paddle.silu, gradient of x: value: …".
 std::string finding_line(const Finding& finding);
 
 // A log with one result for each finding. `compared`: a known finding is "unchanged".

@@ -55,6 +55,7 @@ Status read_fault(TomlTable& table, Baseline& baseline, FaultKey& key) {
   ASSAY_CHECK(table.read("outcome", outcome));
   ASSAY_CHECK(table.read("where", key.where));
   ASSAY_CHECK(table.read("how", key.how));
+  if (key.how == "not finite") key.how = "NaN or infinity wrong";  // of older baselines
   ASSAY_CHECK(table.read("values", values));
   ASSAY_CHECK(table.read("dtypes", dtypes));
   ASSAY_CHECK(table.read("cases", cases));

@@ -12,7 +12,7 @@
 //   api = "paddle.nn.functional.relu"
 //   outcome = "mismatch"
 //   where = "result"
-//   how = "not finite"
+//   how = "NaN or infinity wrong"
 //   values = ["nan"]
 //   dtypes = ["float32", "float64"]
 //   cases = 12                           # in 12 of 340 judged cases of this API

@@ -19,7 +19,7 @@ struct FaultKey {
   std::string api;
   Outcome outcome = Outcome::mismatch;
   std::string where;  // location_of(): "result[·]", "gradient of x", "the test lane"
-  std::string how;    // manifestation_of(): "value", "not finite", the exception's class
+  std::string how;    // manifestation_of(): "value", "NaN or infinity wrong", the exception's class
 
   auto operator<=>(const FaultKey&) const = default;
   // Eight hexadecimal digits that name the fault. They are the same in every run.

@@ -60,7 +60,7 @@ std::string location_of(const Fault& fault) {
 std::string manifestation_of(const Fault& fault) {
   if (fault.kinds == 0) return fault.raised;
   if (fault.kinds == kInput) return "changed";
-  if ((fault.kinds & kValue) != 0 && fault.special) return "not finite";
+  if ((fault.kinds & kValue) != 0 && fault.special) return "NaN or infinity wrong";
   return describe_mismatch(fault.kinds);
 }
 

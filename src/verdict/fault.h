@@ -34,7 +34,8 @@ struct Fault {
 // replaces numbers, so that cases with longer lists share a fault.
 std::string location_of(const Fault& fault);
 
-// How the results are wrong ("value", "not finite", "shape, dtype", "changed"), or Fault::raised.
+// How the results are wrong ("value", "NaN or infinity wrong", "shape, dtype", "changed"), or
+// Fault::raised.
 std::string manifestation_of(const Fault& fault);
 
 // The start of an error message, without numbers, names and values that differ between cases. At

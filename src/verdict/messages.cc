@@ -86,8 +86,9 @@ std::string bar_text(const wire::Comparison& comparison) {
   const wire::Bar& bar = *comparison.bar();
   const wire::Measurement& measured = *comparison.measurement();
   const auto dtype = static_cast<DType>(comparison.left()->dtype());
-  const bool whole =
-      info(dtype).kind == DTypeClass::integer && std::trunc(bar.true_value()) == bar.true_value();
+  const bool exact =
+      info(dtype).kind == DTypeClass::integer || info(dtype).kind == DTypeClass::boolean;
+  const bool whole = exact && std::trunc(bar.true_value()) == bar.true_value();
   std::string text = fmt::format(
       "{} of {} elements differ; at element {}: {} where {} is right ({} by the reference)",
       measured.count() - measured.bit_equal(), measured.count(),
@@ -95,7 +96,7 @@ std::string bar_text(const wire::Comparison& comparison) {
       element_text(dtype, bar.test_value()),
       element_text(whole ? dtype : DType::float64, bar.true_value()),
       element_text(dtype, bar.reference_value()));
-  if (info(dtype).kind == DTypeClass::integer) return text;  // exact: no distance is allowed
+  if (exact) return text;  // no distance is allowed
   return fmt::format("{}: {}; the reference: {}", text, side_of_bar(*bar.test()),
                      side_of_bar(*bar.reference()));
 }

@@ -11,7 +11,7 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 
-from assay.registry import load_all  # noqa: E402
+from assay.registry import REGISTRY, load_all  # noqa: E402
 from assay.torch_cases.names import function_of, parameters_of  # noqa: E402
 from assay.torch_cases.special_formulas import formula_of  # noqa: E402
 
@@ -138,6 +138,10 @@ def test_formulas_where_pytorch_is_wrong():
     for name, expected in (("i0", 6.7051282636709966729e307), ("i1", 6.7004245591864025018e307)):  # of mpmath
         found = formula_of(f"torch.special.{name}", ("input",))({"input": x}).abs()
         torch.testing.assert_close(found, torch.full_like(x, expected), rtol=1e-13, atol=0)
+        leaf = x.clone().requires_grad_()
+        of_paddle = REGISTRY[f"paddle.{name}"].call(leaf)
+        torch.testing.assert_close(of_paddle.detach().abs(), found, rtol=1e-13, atol=0)
+        assert torch.autograd.grad(of_paddle, leaf, torch.ones_like(x))[0].isfinite().all()
     bag = formula_of("torch.nn.functional.embedding_bag", ("input", "weight", "offsets"))
     given = {"input": torch.tensor([0, 1, 2]), "weight": X, "offsets": torch.tensor([0, 2])}
     torch.testing.assert_close(bag(given | {"include_last_offset": True}), X[:2].mean(0, keepdim=True))
@@ -147,6 +151,7 @@ def test_formulas_where_pytorch_is_wrong():
     torch.testing.assert_close(tail, torch.special.log_ndtr(torch.tensor([14.0]).double()), rtol=1e-9, atol=0)
     nan = formula_of("torch.heaviside", ("input", "values"))({"input": x * math.nan, "values": x})
     assert bool(nan.isnan().all())
+    assert bool(REGISTRY["paddle.heaviside"].call(x * math.nan, x).isnan().all())
 
 
 def test_arguments_that_a_formula_does_not_know():

@@ -115,6 +115,7 @@ ALARMS = [
     (0, 'torch.dist(Tensor([5, 1, 5], "float16"), Tensor([], "float16"), 2)'),
     (0, 'torch.mode(Tensor([], "float32"))'),  # a rule cannot say whether it runs under NaN
     (1, 'torch.nn.functional.group_norm(Tensor([1, 2], "float32"), 1, weight=None, bias=None, eps=1e-05)'),
+    (3, 'torch.cov(Tensor([2, 3], "int64"), correction=2, fweights=None, aweights=Tensor([3], "float32"))'),
     (1, 'torch.linalg.vecdot(Tensor([1, 5], "bfloat16"), Tensor([1, 5], "bfloat16"))'),
     (2, 'torch.linalg.matrix_norm(Tensor([2, 3, 2], "bfloat16"), -math.inf, tuple(-1, 0), True)'),
     (2, 'torch.lerp(Tensor([], "bfloat16"), Tensor([], "bfloat16"), 0.4)'),

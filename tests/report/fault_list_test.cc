@@ -28,7 +28,8 @@ constexpr const char* kList =
     "# issue 71234\n[[fault]]\napi = \"paddle.f\"\noutcome = \"mismatch\"\nwhere = \"result\"\n"
     "how = \"value\"\nreason = \"off by one\"\nupstream = \"\"\n\n"
     "[[fault]]\napi = \"paddle.relu\"\noutcome = \"mismatch\"\nwhere = \"result\"\n"
-    "how = \"not finite\"\nvalues = [\"nan\"]\nreason = \"relu(NaN) is 0\"\nupstream = \"\"\n";
+    "how = \"NaN or infinity wrong\"\nvalues = [\"nan\"]\nreason = \"relu(NaN) is 0\"\nupstream = "
+    "\"\"\n";
 
 RunComparison against_list(RunReader& now, const std::string& list = kList) {
   const testing::Folder folder;
@@ -52,9 +53,10 @@ TEST(FaultList, OtherFaultsOfItsApisAreNew) {
   const auto now = run_of({{"paddle.f(1)", mismatch({not_finite()})},
                            {"paddle.f(2)", came_to(Outcome::crash)},
                            {"paddle.relu(1)", mismatch({not_finite("usual")})}});
-  EXPECT_THAT(said(against_list(now->store())),
-              ElementsAre("new crash paddle.f: m", "new mismatch paddle.f: not finite",
-                          "grown mismatch paddle.relu: not finite; also under usual values"));
+  EXPECT_THAT(
+      said(against_list(now->store())),
+      ElementsAre("new crash paddle.f: m", "new mismatch paddle.f: NaN or infinity wrong",
+                  "grown mismatch paddle.relu: NaN or infinity wrong; also under usual values"));
 }
 
 TEST(FaultList, NothingIsFixedOrLostAndOtherSettingsAreNotCompared) {

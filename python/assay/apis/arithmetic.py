@@ -355,11 +355,15 @@ def logaddexp(x, y, name=None):
     return torch.logaddexp(floated(x, torch.float32), floated(y, torch.float32))
 
 
-@api(*spread("heaviside", *PUBLIC), x=integers(-1, 2))
+@api(
+    *spread("heaviside", *PUBLIC),
+    x=integers(-1, 2),
+    regimes={"nan": {"x": special(math.nan, 0.0, -1.0, 2.0)}},
+)
 def heaviside(x, y, name=None):
-    """PyTorch has no gradient for it."""
+    """PyTorch has no gradient for it, and gives 0 for NaN."""
     x, y = torch.broadcast_tensors(x, y)
-    return torch.where(x == 0, y, (x > 0).to(x.dtype))
+    return torch.where(x == 0, y, torch.where(x.isnan(), x, (x > 0).to(x.dtype)))
 
 
 @api(*spread("nextafter", *PUBLIC))

@@ -293,14 +293,9 @@ class TorchFramework(Framework):
         return empty.uniform_(low, high, generator=generator)
 
     def rounding(self, unit: float, seed: int) -> Any:
-        """A context in which every result of an operation is multiplied by 1 ± (0 … 1) · unit."""
-
-        def moved(tensor: Any, number: int) -> Any:
-            if tensor.is_complex():
-                return self.moved(tensor, unit, seed + number, False)
-            return self._drawn(tensor, 1 - unit, 1 + unit, seed + number).mul_(tensor)
-
-        return rounding(self.torch, moved)
+        """A context in which every result of an operation is multiplied by 1 ± (½ … 1) · unit: of many
+        elements, none should be moved by next to nothing in each of a few evaluations."""
+        return rounding(self.torch, lambda tensor, number: self.moved(tensor, unit, seed + number, False))
 
     def cancelled(self, right: Any, value: Any, unit: float) -> Any:
         """`value` where it is farther from `right` than a result without cancellation, else `right`. `right`

@@ -23,7 +23,7 @@ const regime = name => (REGIMES[name] ? `${name} (${t(REGIMES[name])})` : name);
 
 // How a finding fails, in one short phrase.
 function phrase(f) {
-  const where = f.where || '', shapes = { value: 'differs', 'not finite': 'has NaN or infinity in one lane only', changed: 'is changed' };
+  const where = f.where || '', shapes = { value: 'differs', 'NaN or infinity wrong': 'has NaN or infinity in one lane only', changed: 'is changed' };
   const name = where.replace(/^gradient of/, t('gradient of')).replace(/^the input/, t('input')).replace(/^result/,
     t('result'));
   let text = !where ? f.how
