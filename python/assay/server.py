@@ -112,8 +112,6 @@ class Server:
         if time.monotonic() - self.shown < PULSE:
             return
         self.shown = time.monotonic()
-        if self.lanes and hasattr(self.framework, "look_ahead"):  # the first lanes do not wait for it
-            self.framework.look_ahead()
         try:
             os.write(READY_FD, b"\n")
         except BrokenPipeError:

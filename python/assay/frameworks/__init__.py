@@ -38,7 +38,6 @@ class Framework(ABC):
         devices()                    the device kinds of the build, preferred ones first; default: the CPU
         notes()                      remarks for users, by execution
         opened()                     the devices that this process has opened
-        look_ahead()                 prepares in the server, after its first lanes, what all later ones need
         list_functions()             notes the framework's functions before a module replaces some
         replaced()                   operators of the framework whose kernels a module has replaced
         autocast()                   a context of automatic mixed precision

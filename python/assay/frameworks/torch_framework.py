@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from assay import extensions
 from assay.frameworks import Dense, Framework, torch_graphs
 from assay.frameworks.rounding import rounding
 from assay.frameworks.stopwatch import Stopwatch
 from assay.lane_state import ROUNDING, LaneState
 from assay.sparse import Sparse, places
 from assay.spec import TensorSpec
-from assay.torch_cases.names import function_of, overridable
+from assay.torch_cases.names import function_of
 from assay.wire import DTYPES, UNSUPPORTED, Stop, refuse
 
 # Bytes that a lane on a shared GPU may cache for its next case (kKeptBytes of src/cli/gpu_seats.cc).
@@ -227,11 +226,6 @@ class TorchFramework(Framework):
         from assay import kernel  # after PyTorch: it needs assay.reference
 
         return kernel.function_of(api) if kernel.is_kernel(api) else function_of(self.torch, api)
-
-    def look_ahead(self) -> None:
-        """Makes PyTorch's list of its functions, which takes each lane of the server 50 ms otherwise."""
-        if not extensions.named(extensions.IN_LANE):  # which may replace functions
-            overridable(self.torch)
 
     def want_gradient(self, tensor: Any) -> None:
         """requires_grad_()."""

@@ -109,7 +109,7 @@ def _has_tensors(schema: Any) -> bool:
 
 
 @cache
-def overridable(torch: Any) -> frozenset[int]:
+def _overridable(torch: Any) -> frozenset[int]:
     """The identities of the functions that PyTorch lists as functions of tensors."""
     return frozenset(map(id, torch.overrides.get_testing_overrides()))
 
@@ -130,7 +130,7 @@ def _documented(torch: Any, api: str, function: Any) -> Any:
 
 
 def _takes_tensors(torch: Any, function: Any) -> bool:
-    return id(function) in overridable(torch)
+    return id(function) in _overridable(torch)
 
 
 def parameters_of(torch: Any, api: str, function: Any) -> tuple[str, ...]:
