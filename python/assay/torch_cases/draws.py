@@ -178,12 +178,19 @@ known(_SUMS, traits={"whole": _by_parts})  # the bar accepts NaN for a complex i
 under("norm vector_norm torch.linalg.norm", "wide", x=_squares, A=_squares)
 under("ndtr", "wide", x=special(-1.5, -3.25, -5.5, -9.0, -13.0, -30.0, 0.0, 2.5, 9.0, -1e10))
 # NaN beside numbers at which a kernel need not look at it.
-under(
-    "zeta gammainc gammaincc igamma igamma_ igammac igammac_ xlogy xlogy_ xlog1py",
-    "nan",
-    x=special(nan, inf, nan, nan, 2.0),
-    other=special(inf, nan, 0.0, -inf, 1.0, 2.5, nan),
-)
+_BESIDE = special(inf, nan, 0.0, -inf, 1.0, 2.5, nan)
+_OF_GAMMA = "zeta gammainc gammaincc igamma igamma_ igammac igammac_"
+under(_OF_GAMMA, "nan", x=special(nan, inf, nan, nan, 2.0), other=_BESIDE)
+under("xlogy xlogy_ xlog1py", "nan", x=special(nan, inf, 0.0, nan, 2.0), other=_BESIDE)
+
+
+def _exponents_of(input: Any = None, self: Any = None) -> Any:
+    """Powers that fit the dtype of the numbers."""
+    wide = getattr(input or self, "dtype", "") in ("float32", "float64")
+    return integers(-100, 101) if wide else None
+
+
+under("ldexp ldexp_", "exact", other=_exponents_of)
 under("zeta", "infinity", x=special(2.0, 1.5, 4.0), other=special(inf, 1.0, 2.5, inf))
 
 _NEGATIVE = special(-0.5, 3.5, -1.5, 0.25, -2.25, 40.0, -3.75)
