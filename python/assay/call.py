@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from assay import compilers, seed_check
+from assay import compilers, kernel, seed_check
 from assay.draw_distribution import Distribution
 from assay.error_bar import Inputs, bar_of
 from assay.execution import Execution
@@ -85,7 +85,9 @@ class Functions:
             if entry is None:
                 raise Stop(UNSUPPORTED, f"no reference is registered for {job.api}")
             return entry.call
-        return self.own(job.api, entry)
+        found = self.own(job.api, entry)
+        alone = job.lane.twin and self.execution.is_eager and entry is not None and entry.unreferenced
+        return kernel.checked_operator(found, entry) if alone and not kernel.is_kernel(job.api) else found
 
     def own(self, api: str, entry: Api | None) -> Callable[..., Any]:
         """The framework's own function. Raises Stop if a case may not call it, or if there is none."""

@@ -83,6 +83,18 @@ def checked(function: Callable[..., Any], facts: dict[str, Any]) -> Callable[...
     return Checked(function, facts)
 
 
+def checked_operator(operator: Callable[..., Any], entry: Api) -> Callable[..., Any]:
+    """An operator that somebody has registered and that has no reference, checked like a kernel."""
+    from assay.torch_cases.names import schemas_of
+
+    facts = {
+        "names": entry.parameters, "changes": (entry.changes, *entry.updates), "checks": True,
+        "view": any(each.alias_info for schema in schemas_of(operator) for each in schema.returns),
+        "reference": False, "gradients": None, "given": None,
+    }  # fmt: skip
+    return checked(operator, facts)
+
+
 def compared(reference: Callable[..., Any], facts: dict[str, Any]) -> Callable[..., Any]:
     """What the reference lane calls. What a kernel without a reference raises there does not count: else both
     lanes would refuse the call, which is right of a function."""

@@ -52,6 +52,7 @@ class Execution:
                 refuse(f"execution {kind} takes no setting, and {part} has one")
             ways.append(way(framework, setting))
         self.ways = ways
+        self.is_eager = name == "eager"
         self.runs = max(way.runs for way in ways)
         self.in_place = all(way.in_place for way in ways)
         self.functional = any(way.functional for way in ways)

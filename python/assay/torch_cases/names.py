@@ -86,7 +86,7 @@ def _operator(torch: Any, api: str) -> Callable[..., Any]:
     for part in parts:
         found = getattr(found, part)
     forbidden = not _FORBIDDEN.isdisjoint((parts[1], parts[1].lstrip("_")))
-    if forbidden or not any(map(_has_tensors, _schemas(found))):
+    if forbidden or not any(map(_has_tensors, schemas_of(found))):
         refuse(f"{api} is not a function of tensors")
     return found
 
@@ -96,7 +96,7 @@ def is_added(api: str) -> bool:
     return api.startswith(OPERATORS + ".") and api.split(".")[2] not in _OWN
 
 
-def _schemas(operator: Any) -> list[Any]:
+def schemas_of(operator: Any) -> list[Any]:
     """The schemas of an operator's overloads, or of one overload; none for anything else."""
     overloads = getattr(operator, "overloads", None)
     each = [getattr(operator, name) for name in overloads()] if callable(overloads) else [operator]
@@ -136,7 +136,7 @@ def _takes_tensors(torch: Any, function: Any) -> bool:
 def parameters_of(torch: Any, api: str, function: Any) -> tuple[str, ...]:
     """The names of the function's parameters by position; empty if nothing tells them."""
     if api.startswith(OPERATORS + "."):
-        return tuple(argument.name for argument in _schemas(function)[0].arguments)
+        return tuple(argument.name for argument in schemas_of(function)[0].arguments)
     try:
         if _is_replaced(function):
             listed = _documented(torch, api, function)
