@@ -56,9 +56,10 @@ TEST(JobNames, OfKnownPrograms) {
     EXPECT_EQ(jobs[0].micro_batch, known.micro_batch) << known.name;
     EXPECT_EQ(jobs[0].stage, known.stage) << known.name;
   }
-  for (const char* other : {"ProfilerStep#3", "Optimizer.step#SGD.step", "nccl:all_reduce", "1F1B",
-                            "aten::mm", "", "FSDP::pre_forward (layer.3)", "0SEND_F0", "B-tree",
-                            "forward_backward_func", "s_1f1b_iter", "s_1f1b_iter3", "F1&F2", "(0F1)OVERLAP_F_B", "&", "overlap"}) {
+  for (const char* other :
+       {"ProfilerStep#3", "Optimizer.step#SGD.step", "nccl:all_reduce", "1F1B", "aten::mm", "",
+        "FSDP::pre_forward (layer.3)", "0SEND_F0", "B-tree", "forward_backward_func", "s_1f1b_iter",
+        "s_1f1b_iter3", "F1&F2", "(0F1)OVERLAP_F_B", "&", "overlap"}) {
     EXPECT_TRUE(names.parse(other).empty()) << other;
   }
 }

@@ -23,8 +23,8 @@ struct Doing {
   int copy = 20;
   int compute = 200;
   int transfer = 40;
-  int after = 20;      // the second kernel
-  int pause = 0;       // of all ranks, after the step
+  int after = 20;  // the second kernel
+  int pause = 0;   // of all ranks, after the step
   int grid = 1000;
   const char* did = "gc.collect";
 };
@@ -39,8 +39,8 @@ struct Kind {
   int without = kUsual;  // 0: not confirmed
   int ranks = 4;
   int steps = 12;
-  int group = 0;     // ranks that meet; 0: all
-  int per_host = 8;  // ranks of a host
+  int group = 0;          // ranks that meet; 0: all
+  int per_host = 8;       // ranks of a host
   const char* told = "";  // in the first lines
 };
 
@@ -76,7 +76,8 @@ class Kinds : public TheInsights, public testing::WithParamInterface<Kind> {
       }
       for (int rank = 0; rank < kind.ranks; ++rank) {
         write(traces[static_cast<std::size_t>(rank)], all[static_cast<std::size_t>(rank)], mark,
-              met[static_cast<std::size_t>(rank / group)], end, members(rank / group * group, group),
+              met[static_cast<std::size_t>(rank / group)], end,
+              members(rank / group * group, group),
               group < kind.ranks ? members(0, kind.ranks) : "", step);
       }
       if (all[0].pause > 0) {
@@ -138,7 +139,8 @@ TEST_P(Kinds, AreNamed) {
   EXPECT_EQ(first.when, kind.when) << answer;
   EXPECT_THAT(first.cause, HasSubstr(kind.cause)) << answer;
   if (kind.without == 0) return;
-  EXPECT_NEAR(static_cast<double>(first.without) / 1e3, kind.without, 0.01 * kind.without) << answer;
+  EXPECT_NEAR(static_cast<double>(first.without) / 1e3, kind.without, 0.01 * kind.without)
+      << answer;
 }
 
 Doing slow(int times_100) { return {.compute = 2 * times_100}; }
@@ -150,12 +152,15 @@ INSTANTIATE_TEST_SUITE_P(
         Kind{"a fast rank", [](int r, int) { return slow(r == 1 ? 70 : 100); }},
         Kind{"one step", [](int r, int s) { return slow(r == 3 && s == 6 ? 250 : 100); }, "rank 3",
              "step 6", "slow GPU: the same kernels take 2.36 times as long"},
-        Kind{"every third step", [](int r, int s) { return slow(r == 1 && s % 3 == 1 ? 200 : 100); },
-             "rank 1", "every 3 steps from step 1", "slow GPU"},
+        Kind{"every third step",
+             [](int r, int s) { return slow(r == 1 && s % 3 == 1 ? 200 : 100); }, "rank 1",
+             "every 3 steps from step 1", "slow GPU"},
         Kind{"over", [](int r, int s) { return slow(r == 0 && s < 4 ? 150 : 100); }, "rank 0",
              "steps 0 to 3", "slow GPU"},
         Kind{"two of different size",
-             [](int r, int) { return slow(r == 1 ? 180 : r == 2 ? 150 : 100); }, "rank 1",
+             [](int r, int) { return slow(r == 1   ? 180
+                                          : r == 2 ? 150
+                                                   : 100); }, "rank 1",
              "since step 0", "slow GPU", kUsual + 100},
         Kind{"moving", [](int r, int s) { return slow(r == s % 6 ? 160 : 100); },
              "ranks 0, 1, 2, 3, 4, 5 in turn", "every 1 steps from step 0", "slow GPU", kUsual, 6},
@@ -163,7 +168,8 @@ INSTANTIATE_TEST_SUITE_P(
              [](int r, int) {
                return Doing{.compute = r == 2 ? 300 : 200, .grid = r == 2 ? 1500 : 1000};
              },
-             "rank 2", "since step 0", "more work than its peers: the same kernels have 1.50 times the work"},
+             "rank 2", "since step 0",
+             "more work than its peers: the same kernels have 1.50 times the work"},
         Kind{"padding of all ranks",
              [](int, int s) { return Doing{.compute = s == 5 ? 500 : 200}; }, "all ranks", "step 5",
              "compute", 0},
@@ -178,7 +184,8 @@ INSTANTIATE_TEST_SUITE_P(
         Kind{"a slow host", [](int r, int) { return slow(r / 2 == 1 ? 130 : 100); }, "host node1",
              "since step 0", "slow GPU", kUsual, 6, 12, 0, 2},
         Kind{"a slow link", [](int r, int) { return Doing{.transfer = r / 2 == 2 ? 160 : 40}; },
-             "ranks 4, 5", "since step 0", "slow link: allreduce of 4000 bytes", kUsual + 5, 8, 12, 2},
+             "ranks 4, 5", "since step 0", "slow link: allreduce of 4000 bytes", kUsual + 5, 8, 12,
+             2},
         Kind{"a link for some steps",
              [](int r, int s) { return Doing{.transfer = r / 2 == 1 && s < 5 ? 120 : 40}; },
              "ranks 2, 3", "steps 0 to 4", "slow link", kUsual + 5, 8, 12, 2},
@@ -187,7 +194,9 @@ INSTANTIATE_TEST_SUITE_P(
              "step 8", "slow link"},
         Kind{.what = "a checkpoint",
              .doing =
-                 [](int, int s) { return Doing{.pause = s == 4 ? 3000 : 0, .did = "save_checkpoint"}; },
+                 [](int, int s) {
+                   return Doing{.pause = s == 4 ? 3000 : 0, .did = "save_checkpoint"};
+                 },
              .told = "pause: nothing runs for 3.000 ms after step 4: the host was in "
                      "save_checkpoint"}),
     [](const testing::TestParamInfo<Kind>& kind) {

@@ -92,7 +92,9 @@ def test_answers_come_first_and_lead_to_their_place(page):
 def test_a_gap_leads_to_what_its_host_did(page):
     hosts = page.evaluate("D.rows.filter(r => r.host).map(r => [...r.begin].map((_, i) => nameOf(r, i)))")
     assert [names.count("save_checkpoint") for names in hosts] == [1, 1]
-    row = "D.rows.find(r => r.waits && [...r.begin].some((_, i) => nameOf(r, i).endsWith(': save_checkpoint')))"
+    row = (
+        "D.rows.find(r => r.waits && [...r.begin].some((_, i) => nameOf(r, i).endsWith(': save_checkpoint')))"
+    )
     at = f"[...{row}.begin.keys()].find(i => nameOf({row}, i).endsWith('checkpoint'))"
     x, y = page.evaluate(
         f"""[left() + ({row}.begin[{at}] + {row}.end[{at}]) / 2 / D.span *
@@ -218,7 +220,9 @@ def test_task_which_rank_makes_others_wait(two):
         assert page.evaluate("partsOf(D.rows, Number(state.get('call').split('.')[1])).length") == 4
         lanes = {
             row["l"]: row["s"]
-            for row in page.evaluate("D.runs[0].rows.filter(r => r.waits && r.s[2] === D.kinds.indexOf('ranks'))")
+            for row in page.evaluate(
+                "D.runs[0].rows.filter(r => r.waits && r.s[2] === D.kinds.indexOf('ranks'))"
+            )
         }
         assert sorted(lanes) == [f"rank {rank} · GPU {rank}" for rank in (0, 1, 3)]
         # Each of the five all-reduces waits for 150 µs.

@@ -150,23 +150,6 @@ DeviceReport report_of(const Device& device, std::size_t stage, const std::vecto
   return report;
 }
 
-// Steps in which most work of some device starts late, and a fifth of its time is such gaps. The
-// longest gap does not count: it is a stall, not launches.
-std::vector<std::size_t> launch_bound_steps(const Analysis& analysis) {
-  std::vector<std::size_t> steps;
-  for (std::size_t i = 0; i < analysis.steps.size(); ++i) {
-    if (std::ranges::any_of(analysis.devices, [&](const DeviceReport& device) {
-          const TimeShare& share = device.steps[i];
-          if (is_cpu(device.label)) return false;
-          return 2 * share.late_starts > share.starts &&
-                 5 * (share.late - share.longest_late) > share.span;
-        })) {
-      steps.push_back(i);
-    }
-  }
-  return steps;
-}
-
 // The index of the highest value, if it exceeds the median of the others by a fiftieth of the time.
 std::optional<std::size_t> standing_out(std::vector<Nanos> values, Nanos time) {
   if (values.size() < 2) return std::nullopt;
@@ -258,10 +241,6 @@ TimeShare& TimeShare::operator+=(const TimeShare& other) {
   idle += other.idle;
   other_steps += other.other_steps;
   loading += other.loading;
-  starts += other.starts;
-  late_starts += other.late_starts;
-  late += other.late;
-  longest_late = std::max(longest_late, other.longest_late);
   for (std::size_t i = 0; i < kIdleCauses; ++i) idle_by[i] += other.idle_by[i];
   return *this;
 }
@@ -295,7 +274,6 @@ Analysis analyse(const Trace& trace, bool waits) {
   } else if (!devices.empty()) {
     rank(analysis);
   }
-  analysis.launch_bound = launch_bound_steps(analysis);
   return analysis;
 }
 

@@ -40,11 +40,7 @@ struct TimeShare {
   Nanos idle = 0;
   Nanos other_steps = 0;  // only work launched by other steps ran
   std::array<Nanos, kIdleCauses> idle_by{};
-  Nanos loading = 0;              // of the host's idle time: in the data loader
-  std::uint64_t starts = 0;       // work with a known launch
-  std::uint64_t late_starts = 0;  // gaps that ended with a late launch
-  Nanos late = 0;                 // the host's part of these gaps, without data loader
-  Nanos longest_late = 0;         // of one gap
+  Nanos loading = 0;  // of the host's idle time: in the data loader
 
   Nanos exposed_communication() const { return communication - hidden_communication; }
   TimeShare& operator+=(const TimeShare& other);
@@ -89,7 +85,6 @@ struct Analysis {
       pipelines;                              // indices into devices, in the order of the stages
   std::optional<std::size_t> critical_stage;  // the device that computes longest, if one stands out
   std::string slowest_machine;  // with the longest mean compute time; empty: none stands out
-  std::vector<std::size_t> launch_bound;  // indices of steps: the host's launches limit them
   std::vector<std::string> notes;
 
   Nanos time() const { return std::accumulate(lengths.begin(), lengths.end(), Nanos{0}); }

@@ -128,31 +128,16 @@ std::string outside_lines(const Analysis& analysis) {
   return text;
 }
 
-// Where the host is the cause: waits for the data loader, and steps that launches limit.
-std::string host_lines(const Analysis& analysis) {
-  std::string text;
+// How long GPUs wait for the data loader.
+std::string loader_line(const Analysis& analysis) {
   Nanos span = 0;
   Nanos loading = 0;
-  Nanos host = 0;
   for (const DeviceReport& device : analysis.devices) {
     span += device.total.span;
     loading += device.total.loading;
-    host += idle(device.total, IdleCause::host);
   }
-  if (loading > 0) {
-    text +=
-        fmt::format("data loader: {:.2f}% of the time, GPUs wait for it\n", share(loading, span));
-  }
-  if (analysis.launch_bound.empty()) return text;
-  const auto devices = static_cast<Nanos>(analysis.devices.size());
-  const auto steps = static_cast<double>(analysis.steps.size());
-  const double saved = millis((host - loading) / devices) / steps;
-  return text + fmt::format(
-                    "launch-bound: {} of {} steps, the first is step {}: GPUs wait for the host's "
-                    "launches; a mean step takes {:.3f} ms without late launches\n",
-                    analysis.launch_bound.size(), analysis.steps.size(),
-                    analysis.steps[analysis.launch_bound.front()].number,
-                    mean_step(analysis) - saved);
+  if (loading == 0) return {};
+  return fmt::format("data loader: {:.2f}% of the time, GPUs wait for it\n", share(loading, span));
 }
 
 }  // namespace
@@ -259,7 +244,7 @@ std::string analysis_table(const Analysis& analysis, std::size_t top) {
     }
   }
   text += outside_lines(analysis);
-  text += host_lines(analysis);
+  text += loader_line(analysis);
   text += schedule_line(analysis);
   if (analysis.critical_stage) {
     const DeviceReport& critical = analysis.devices[*analysis.critical_stage];
@@ -285,8 +270,6 @@ std::string analysis_json(const Analysis& analysis, const std::string& members) 
                              {"end_ns", step.end},
                              {"length_ns", analysis.lengths[i]},
                              {"pause_ns", analysis.pauses[i]},
-                             {"launch_bound", std::ranges::find(analysis.launch_bound, i) !=
-                                                  analysis.launch_bound.end()},
                              {"schedule", name(schedule.kind)},
                              {"stages", schedule.stages},
                              {"pipelines", schedule.pipelines},

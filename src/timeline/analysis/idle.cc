@@ -86,13 +86,7 @@ class Gaps {
       note(subtract(subtract(late, full), loads), static_cast<std::size_t>(IdleCause::host));
     }
     charge(IdleCause::device, launched, gap.end);
-    const Nanos loading = measure(loads);
-    share_.loading += loading;
-    if (launched <= gap.begin || cut) return;
-    const Nanos waited = launched - gap.begin - blocked - loading;
-    ++share_.late_starts;
-    share_.late += waited;
-    share_.longest_late = std::max(share_.longest_late, waited);
+    share_.loading += measure(loads);
   }
 
   const Device& device_;
@@ -177,9 +171,6 @@ TimeShare share_of(const Device& device, std::size_t index, std::int64_t step, c
   const Intervals gaps = subtract(cut, any);
   share.idle = measure(gaps);
   share.other_steps = measure(any) - measure(intersect(mine.all(), cut));
-  const auto began = std::ranges::lower_bound(device.starts, window.begin, {}, &Start::begin);
-  const auto stop = std::ranges::lower_bound(device.starts, window.end, {}, &Start::begin);
-  share.starts = static_cast<std::uint64_t>(std::max<std::ptrdiff_t>(0, stop - began));
   Span span = mine.span();
   if (span.begin > span.end) span = {window.begin, window.begin};  // no work: nothing to drain
   Gaps explained(device, index, step, dependencies, share, waits);

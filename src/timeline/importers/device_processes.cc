@@ -137,16 +137,16 @@ class Devices {
     const std::string text = lowered(trace_.strings.text(name));
     if (has(text, "event_") || has(text, "notify_") || has(text, "place_holder"))
       return entry->second;
-    const bool copies = std::ranges::any_of(
-        std::array{"memcpy", "memset", "copy", "fillbuffer"},
-        [&](const char* start) { return text.starts_with(start); });
+    const bool copies =
+        std::ranges::any_of(std::array{"memcpy", "memset", "copy", "fillbuffer"},
+                            [&](const char* start) { return text.starts_with(start); });
     return entry->second = copies ? Kind::memory : kinds_.kind(trace_.strings.text(name));
   }
 
   Trace& trace_;
   const KernelKinds& kinds_;
   std::set<std::string> with_streams_;  // processes
-  std::vector<bool> of_rpd_;          // by track
+  std::vector<bool> of_rpd_;            // by track
   std::map<StringId, Kind> known_;
 };
 
@@ -157,10 +157,8 @@ bool recognises(const Sniff& sniff) {
 }
 
 Result<Trace> import(const std::filesystem::path& path, const ImportOptions& options) {
-  static constexpr ChromeDialect kDialect{.format = "JAX, XLA, Ascend or rpd",
-                                          .classify = classify,
-                                          .by_track = true,
-                                          .step = step_of};
+  static constexpr ChromeDialect kDialect{
+      .format = "JAX, XLA, Ascend or rpd", .classify = classify, .by_track = true, .step = step_of};
   // The names of the processes tell what an event is; they may come after the events.
   ImportOptions whole = options;
   whole.analysis = false;
