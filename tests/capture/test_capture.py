@@ -341,13 +341,14 @@ def test_summaries_change_no_bit(training, tmp_path):
 
 
 def test_the_level_of_the_dispatcher_has_backward_operators(tmp_path):
-    done = capture(tmp_path, MODEL, flags=["--level=dispatch", "--steps=2"])
+    done = capture(tmp_path, MODEL, flags=["--level=dispatch", "--steps=2", "--summaries"])
     assert done.returncode == 0, done.stderr
     assert done.stdout == subprocess.check_output([TORCH, "program.py"], cwd=tmp_path, text=True)
     _, cases = calls(tmp_path)
     names = {text.partition("(")[0] for text in cases}
     assert {"torch.ops.aten.native_layer_norm_backward.default", "torch.ops.aten.addmm.default"} <= names
     assert all(name.startswith("torch.ops.") for name in names)
+    assert names.isdisjoint(f"torch.ops.aten.{each}.default" for each in ("isnan", "aminmax", "stack"))
     assert {note["steps"] for note in cases.values()} == {1}
     command = [ASSAY, "api", "corpus.txt", "--test-lane=torch", "--log_dir=run", "-n1", "--values=usual"]
     subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)

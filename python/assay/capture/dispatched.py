@@ -46,7 +46,7 @@ def look_once(torch: Any, mode: Any, recorder: Recorder) -> None:
 
     class Look(TorchDispatchMode):
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            if recorder.summaries is not None and recorder.summaries.busy:
+            if recorder.summaries is not None and recorder.summaries.busy():
                 pass
             elif mode.is_current():
                 recorder.missed[str(func)] += 1

@@ -6,6 +6,7 @@ are kept until the end of the step and show the first NaN. Both are fetched afte
 
 import contextlib
 import math
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -26,7 +27,7 @@ class Summaries:
         self.found_nan = found_nan
         self.forget()
         self.clean = True  # no NaN so far
-        self.busy = False  # computes for itself
+        self.thread = 0  # which computes summaries now
         self.kinds = {getattr(torch, name) for name in KINDS}
 
     def forget(self) -> None:
@@ -39,14 +40,18 @@ class Summaries:
         """Of each tensor from the number `begin` on: its number, its sum if it is a result that the call has
         written, its summary if it is time for one, and its memory. `calls` numbers the call, `inputs` are
         what was taken of its inputs. Tensors without memory, as inside of vmap, give nothing."""
-        self.busy = True
+        self.thread = threading.get_ident()
         try:
             with self.alone():
                 return self._taken(values, calls, inputs, begin)
         except Exception:
             return []
         finally:
-            self.busy = False
+            self.thread = 0
+
+    def busy(self) -> bool:
+        """Whether this thread computes summaries: its calls are not those of the program."""
+        return self.thread == threading.get_ident()
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
@@ -148,14 +153,14 @@ class Summaries:
     def end_step(self) -> None:
         """Looks for the first NaN of the step that has ended."""
         sums, self.sums = self.sums, []
-        self.busy = True
+        self.thread = threading.get_ident()
         with self.alone():
             at = self._first_nan([total for _, total, _ in sums])
             if at is not None:
                 case, _, inputs = sums[at]
                 self.clean = False
                 self.found_nan(case, any(map(self._is_nan, inputs)))
-        self.busy = False
+        self.thread = 0
 
     def _first_nan(self, totals: list[Any]) -> int | None:
         """The index of the first one that is NaN, on the first device that has one."""

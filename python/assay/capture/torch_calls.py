@@ -97,7 +97,7 @@ class _Mode:
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         names = self.names
         name = names[func] if func in names else self._name(func)
-        if name is None or not self.active:
+        if name is None or not self.active or self.summaries is not None and self.summaries.busy():
             return func(*args, **kwargs) if kwargs else func(*args)
         try:
             key = (func, *[self.key(value) for value in args])
