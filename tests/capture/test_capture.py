@@ -209,7 +209,10 @@ def test_ranks_write_apart_and_are_merged(tmp_path):
             "--nproc-per-node=2",
             "program.py",
         ]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        for _ in range(3):  # PyTorch 2.13 aborts at times as it ends
+            done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+            if "SIGABRT" not in done.stderr:
+                break
         assert done.returncode == 0, done.stderr
         head, cases = calls(tmp_path)
         assert head["ranks"] == ranks
@@ -340,10 +343,9 @@ def test_summaries_change_no_bit(training, tmp_path):
     assert head["first_nan"] is None and head["dispatched"] == without["dispatched"]
 
 
-def test_the_level_of_the_dispatcher_has_backward_operators(tmp_path):
+def test_the_level_of_the_dispatcher_has_backward_operators(training, tmp_path):
     done = capture(tmp_path, MODEL, flags=["--level=dispatch", "--steps=2", "--summaries"])
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == subprocess.check_output([TORCH, "program.py"], cwd=tmp_path, text=True)
+    assert done.returncode == 0 and done.stdout == training[1], done.stderr
     _, cases = calls(tmp_path)
     names = {text.partition("(")[0] for text in cases}
     assert {"torch.ops.aten.native_layer_norm_backward.default", "torch.ops.aten.addmm.default"} <= names
