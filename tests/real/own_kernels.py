@@ -33,6 +33,11 @@ class WrongNorm(Norm):
         return super().forward(x) + 1e-3
 
 
+class Wider(Norm):
+    def __init__(self, size):
+        super().__init__(size + 1)
+
+
 def add_one_(x, y):
     """In place, as many kernels."""
     x += 1
@@ -67,6 +72,10 @@ def twice(x):
 @torch.no_grad()
 def forward_only(x):
     return x * 2
+
+
+def text(x):
+    return "text"
 
 
 def raises(x):

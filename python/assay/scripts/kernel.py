@@ -66,6 +66,9 @@ def _look(request: Fields, torch: Any, tell: Callable[[dict[str, Any]], None]) -
                     raise
                 why = f"the reference raises {type(error).__name__}: {error}; the case is {case.text}"
                 raise Misfit(why) from error
+            if not tensors_of(result) and not request.changes:
+                raise Misfit(f"the reference returns no tensor but {type(result).__name__}")
+            case.check_state(function, reference)
             facts["view"] |= not memory_of(tensors_of(result)).isdisjoint(memory_of(tensors.values()))
         more = [each for case in cases for each in case.larger(reference)] if request.shapes else []
         tell({"facts": facts, "cases": more})
@@ -81,7 +84,8 @@ def _look(request: Fields, torch: Any, tell: Callable[[dict[str, Any]], None]) -
                 continue
             found = tensors_of(result)
             if not found and not request.changes:
-                raise Misfit("the kernel returns nothing: --changes=PARAMETER names what it changes")
+                returned = "nothing" if result is None else f"no tensor but {type(result).__name__}"
+                raise Misfit(f"the kernel returns {returned}: --changes=PARAMETER names what it changes")
             facts["gradients"] &= any(each.requires_grad for each in found)
         tell({"facts": facts, "cases": more})
     except (Unusable, Misfit, extensions.Missing) as error:
@@ -131,6 +135,26 @@ class Sample(Case):
             if isinstance(function, self.torch.nn.Module):
                 function = function.to(self.device)
         return function
+
+    def check_state(self, *classes: Any) -> None:
+        """Raises Misfit if two modules have other parameters, which lanes fill in this order."""
+        if not all(inspect.isclass(each) and issubclass(each, self.torch.nn.Module) for each in classes):
+            return
+        args, kwargs = self.values(self.torch, lambda spec: self.made()[spec.index], self.device)[0]
+        try:
+            modules = [each(*args, **kwargs) for each in classes]
+        except Exception:  # the run shows it
+            return
+        kernel, reference = (
+            [
+                f"{name} {list(each.shape)}"
+                for name, each in (*module.named_parameters(), *module.named_buffers())
+            ]
+            for module in modules
+        )
+        if kernel != reference:
+            told = " and ".join(", ".join(each) or "none" for each in (kernel, reference))
+            raise Misfit(f"the parameters and buffers of the kernel and of the reference differ: {told}")
 
     def larger(self, function: Any) -> list[str]:
         """Cases of other shapes that the function, if there is one, takes: each extent twice as large and
