@@ -104,9 +104,9 @@ void judge_values(const wire::Comparison& comparison, const Due& due, Finding& f
   finding.add(kValue, difference_text(comparison, same_wanted));
 }
 
-// True if the path ends with a sentence that must be true of the results, and is not.
-bool is_broken_statement(const wire::Comparison& comparison, const wire::Side& left) {
-  return left.kind() == wire::LeafKind::boolean && text(left.text()) == "False" &&
+// Whether the path ends with a sentence that must be true of both results. One of them breaks it.
+bool is_statement(const wire::Comparison& comparison) {
+  return comparison.left()->kind() == wire::LeafKind::boolean &&
          text(comparison.path()).find(' ') != std::string::npos;
 }
 
@@ -126,7 +126,10 @@ Finding judge_leaf(const wire::Comparison& comparison, const Due& due) {
     if (left.kind() != right.kind()) {
       finding.add(kStructure, both);
     } else if (!comparison.scalar_equal()) {
-      finding.add(kValue, is_broken_statement(comparison, left) ? "this does not hold" : both);
+      const bool ours = text(left.text()) == "False";
+      finding.add(kValue, !is_statement(comparison) ? both
+                          : ours                    ? "this does not hold"
+                                                    : "this does not hold for the reference");
     }
     return finding;
   }

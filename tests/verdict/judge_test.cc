@@ -15,6 +15,7 @@
 namespace assay {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using testing::LeafParts;
 using testing::measured_leaf;
@@ -268,7 +269,10 @@ TEST(Judge, AStatementThatIsNotTrueIsNamed) {
   leaf.left_kind = leaf.right_kind = wire::LeafKind::boolean;
   leaf.left_text = "False";
   leaf.scalar_equal = false;
-  EXPECT_THAT(judged(with_output(leaf)).message, HasSubstr("this does not hold"));
+  EXPECT_THAT(judged(with_output(leaf)).message, EndsWith("this does not hold"));
+  leaf.left_text = "True";
+  EXPECT_THAT(judged(with_output(leaf)).message, EndsWith("does not hold for the reference"));
+  leaf.left_text = "False";
   leaf.path = "[0]";
   EXPECT_THAT(judged(with_output(leaf)).message, HasSubstr("got boolean False, expected boolean"));
 }

@@ -272,7 +272,9 @@ class CulpritFinder {
     constexpr std::size_t kInTurn = 3;
     Excess together;
     std::vector<std::size_t> devices;
+    devices.reserve(found.size());
     Series sizes;
+    sizes.reserve(found.size());
     for (const Culprit& one : found) {
       if (3 * one.steps.size() > analysis_.steps.size() || one.devices.size() > 1) return;
       together.steps.insert(together.steps.end(), one.steps.begin(), one.steps.end());
