@@ -345,14 +345,6 @@ TEST(Judge, TheMessageSaysWhatIsWrongOrMissing) {
       "or infinity is wrong or missing in 2 elements; the reference: exact");
 }
 
-TEST(Judge, AModeThatIsNotKnownIsRefused) {
-  wire::CaseSettingsT settings;
-  settings.mode = "accuracy_stable";
-  EXPECT_EQ(Rules::of(settings)->agreement, Agreement::stable);
-  settings.mode = "accuracy_on_the_moon";
-  EXPECT_THAT(Rules::of(settings).error().message, HasSubstr("accuracy_on_the_moon"));
-}
-
 TEST(Judge, StableModeAsksForTheSameBits) {
   const auto almost = floats({1.0F}, {1.0F + std::numeric_limits<float>::epsilon()});
   EXPECT_EQ(judged(with_output(almost), {}, Agreement::within).outcome, Outcome::pass);
