@@ -31,9 +31,8 @@ constexpr std::uint64_t kHurryPart = 10;
 constexpr std::uint64_t kHurryLeastMs = 1000;
 // A lane that needs this many times as long as the others hangs.
 constexpr std::uint64_t kTimesOfHang = 1000;
-// A lane keeps lent results until its next batch, which may come late. Above this size the slot
-// asks for the memory at once, because cases of other slots wait for it.
-constexpr std::uint64_t kTakeBackFrom = kKeepOpenBytes;
+// A lane keeps lent results until its next batch, which may come late. From kKeepOpenBytes on the
+// slot asks for the memory at once, because cases of other slots wait for it.
 constexpr std::int64_t kTakeBackLimitNs = 10'000 * kMs;
 
 // The last line that a lane printed before it ended.
@@ -139,7 +138,7 @@ Status BatchRun::run() {
 void BatchRun::take_back() {
   std::vector<std::size_t> asked;
   for (std::size_t seat = 0; seat < seats_.size(); ++seat) {
-    if (states_[seat].lent_bytes < kTakeBackFrom || !seats_[seat].lane) continue;
+    if (states_[seat].lent_bytes < kKeepOpenBytes || !seats_[seat].lane) continue;
     send_batch(seat, {});
     asked.push_back(seat);
   }
@@ -197,7 +196,7 @@ Status BatchRun::start(std::size_t seat) {
     // If the kernel forbids it or the core is gone, the lane runs on any core.
     if (at.core) (void)at.lane->stay_on(*at.core);
     // Otherwise the lane would copy its first large results, which needs as much memory again.
-    if (jobs_.front().test_case.bytes >= kTakeBackFrom && !at.on_gpu())
+    if (jobs_.front().test_case.bytes >= kKeepOpenBytes && !at.on_gpu())
       at.lane->wait_until_open(kOpenLimit);
   }
   // Lent results die with their lane, so the lane runs nothing else until they are compared.
@@ -300,9 +299,8 @@ Status BatchRun::lost(std::size_t seat, Loss how) {
       ending.reason = "its answer is damaged";
     } else if (exit) {
       ending.exit = *exit;
-      if (exit->code == kDeviceFaultExit) {
+      if (exit->code == kDeviceFaultExit)
         ending.reason = "its GPU reported a fault; the lane's log says which";
-      }
     }
     ASSAY_CHECK(finish_job(*blamed));
     if (state.lane_number != lane_number) return {};  // the job runs again already
