@@ -13,7 +13,9 @@ HostActivity::HostActivity(const Trace& trace) : trace_(trace) {
     ranges_[track.source].push_back({one.begin, one.end, 0, one.name});
   };
   for (const HostCall& call : trace.host_calls) add(call);
-  for (const Slice& slice : trace.slices) add(slice);
+  for (const Slice& slice : trace.slices) {
+    if (trace.strings.text(slice.category) != "step") add(slice);  // marks of logs and merges
+  }
   for (auto& [source, ranges] : ranges_) {
     std::ranges::sort(ranges, {}, &Range::begin);
     Nanos last = std::numeric_limits<Nanos>::min();

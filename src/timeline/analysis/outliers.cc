@@ -48,11 +48,12 @@ Excess excess_in(const Series& excess, std::vector<std::size_t> steps, bool last
 std::vector<std::pair<std::size_t, Excess>> outliers(const std::vector<Series>& peers, Nanos step) {
   constexpr Nanos kSpreads = 6;
   const bool itself = peers.size() == 1;
+  const Nanos own = itself ? lower_median(peers[0]) : 0;
   std::vector<Series> all = peers;
   for (std::size_t step_at = 0; !peers.empty() && step_at < peers[0].size(); ++step_at) {
     Series here;
     for (const Series& peer : peers) here.push_back(peer[step_at]);
-    const Nanos usual = lower_median(itself ? peers[0] : here);
+    const Nanos usual = itself ? own : lower_median(std::move(here));
     for (Series& excess : all) excess[step_at] -= usual;
   }
   std::vector<std::pair<std::size_t, Excess>> found;
