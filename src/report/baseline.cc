@@ -12,7 +12,6 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "base/toml.h"
-#include "case/canonical.h"
 #include "store/known_deviations.h"
 
 namespace assay {
@@ -20,7 +19,6 @@ namespace {
 
 constexpr std::int64_t kBaselineVersion = 2;
 constexpr double kMostCases = 1e15;
-constexpr std::string_view kFirstLineOfVersion1 = "assay-baseline 1";
 constexpr std::string_view kFault = "[[fault]]";
 constexpr const char* kHead =
     "# Known faults: `assay report RUN --against THIS_FILE` fails on any other fault.\n"
@@ -132,7 +130,7 @@ std::vector<std::string> comments_of(std::string_view text, std::string& head) {
   return comments;
 }
 
-Result<Baseline> parse_version_2(std::string_view text, const std::string& file) {
+Result<Baseline> parse(std::string_view text, const std::string& file) {
   Baseline baseline;
   baseline.past.is_baseline = true;
   const std::vector<std::string> comments = comments_of(text, baseline.head);
@@ -159,59 +157,10 @@ Result<Baseline> parse_version_2(std::string_view text, const std::string& file)
   return baseline;
 }
 
-// Removes the first word and the blanks after it from a line, and returns the word.
-std::string_view take_word(std::string_view& line) {
-  const std::size_t end = std::min(line.find(' '), line.size());
-  const std::string_view word = line.substr(0, end);
-  line.remove_prefix(std::min(line.find_first_not_of(' ', end), line.size()));
-  return word;
-}
-
-// Parses a line of version 1: OUTCOME ID CASE.
-bool read_case(std::string_view line, PastRun& past) {
-  const std::string_view word = take_word(line);
-  const auto id = parse_case_id(take_word(line));
-  const auto outcome = word == "flaky" ? Outcome::pass : find_outcome(word);
-  if (!id || !outcome || line.empty() || case_id(line) != *id) return false;
-  past.cases.emplace(*id, *outcome);
-  const CaseTraits traits = traits_of(line);
-  Coverage& coverage = past.coverage[{traits.api, traits.dtype}];
-  ++coverage.cases;
-  coverage.rejected += *outcome == Outcome::rejected ? 1 : 0;
-  coverage.not_judged += is_untested(*outcome) ? 1 : 0;
-  return true;
-}
-
-Result<Baseline> parse_version_1(std::string_view text, const std::string& file) {
-  Baseline baseline;
-  baseline.past.is_baseline = true;
-  baseline.past.coverage_is_complete = true;
-  baseline.past.notice =
-      "this baseline lists cases (version 1), so a known case that fails in another way is not "
-      "seen; write it again with --write-baseline";
-  const std::vector<std::string> lines = split_at(text, '\n');
-  for (std::size_t number = 1; number < lines.size(); ++number) {
-    std::string_view line = trimmed(lines[number]);
-    if (line.empty() || line.starts_with('#')) continue;
-    if (line.starts_with("setting ")) {
-      take_word(line);
-      const std::string key(take_word(line));
-      baseline.past.properties[key] = line;
-    } else if (!read_case(line, baseline.past)) {
-      return usage_error(
-          fmt::format("{}:{}: invalid line in a baseline of version 1; write OUTCOME ID CASE, with "
-                      "the id of that case",
-                      file, number + 1));
-    }
-  }
-  return baseline;
-}
-
 Result<Baseline> load_baseline(const std::filesystem::path& file) {
   auto text = read_file(file);
   if (!text) return usage_error(text.error().message);
-  if (text->starts_with(kFirstLineOfVersion1)) return parse_version_1(*text, file.string());
-  auto baseline = parse_version_2(*text, file.string());
+  auto baseline = parse(*text, file.string());
   if (baseline) return baseline;
   return usage_error(fmt::format(
       "{}; {} is neither the folder of a run nor a baseline file (write one with assay report DIR "

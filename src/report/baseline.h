@@ -41,7 +41,7 @@
 
 namespace assay {
 
-// Reads a baseline of version 2, or of version 1, which lists cases. A usage error for other files.
+// Reads a baseline of version 2. A usage error for other files.
 Result<PastRun> read_baseline(const std::filesystem::path& file);
 
 struct WrittenBaseline {

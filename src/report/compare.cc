@@ -264,22 +264,6 @@ RunQuery failures(bool strict) {
   return query;
 }
 
-// For a baseline of version 1, which lists cases: a fault is known if the baseline lists all cases
-// that have it.
-Status know_listed_cases(RunReader& now, const PastRun& past, RunComparison& comparison) {
-  for (auto& [key, compared] : comparison.faults) compared.state = FaultState::known;
-  return now.each(failures(comparison.strict), [&](const FinishedCase& finished) -> Status {
-    for (const auto& [key, extent] : faults_of_case(traits_of(finished.text), finished.verdict)) {
-      const auto found = comparison.faults.find(key);
-      if (found == comparison.faults.end()) continue;
-      if (!past.cases.contains({finished.id, finished.verdict.outcome})) {
-        found->second.state = FaultState::added;
-      }
-    }
-    return {};
-  });
-}
-
 Status find_examples(RunReader& now, RunComparison& comparison) {
   ASSAY_CHECK(now.each(failures(comparison.strict), [&](const FinishedCase& finished) -> Status {
     for (const auto& [key, extent] : faults_of_case(traits_of(finished.text), finished.verdict)) {
@@ -367,7 +351,6 @@ Result<RunComparison> compare_runs(RunReader& now, const PastRun& past, bool str
   ASSAY_TRY(const RunFaults found, faults_of_run(now));
   compare_faults(found, past, comparison);
   comparison.notice = past.notice;
-  if (!past.cases.empty()) ASSAY_CHECK(know_listed_cases(now, past, comparison));
   compare_coverage(found, past, comparison);
   compare_times(found, past, comparison);
   if (rules.agreement == Agreement::speed) ASSAY_CHECK(compare_speed(now, past, comparison));

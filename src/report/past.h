@@ -65,9 +65,7 @@ struct PastRun {
   bool is_baseline = false;  // read from a file, which may state only some of the settings
   // All cases that `coverage` does not list were judged. True for a baseline that a run wrote.
   bool coverage_is_complete = false;
-  std::string run;  // where the cases of the run can be read; empty for a baseline
-  // Of a baseline of version 1, which lists cases instead of faults.
-  std::set<std::pair<std::uint64_t, Outcome>> cases;
+  std::string run;     // where the cases of the run can be read; empty for a baseline
   std::string notice;  // what the user should know about the file; empty: nothing
 };
 

@@ -204,7 +204,7 @@ TEST_F(ACampaign, ThatCannotBeRunIsOneLine) {
   EXPECT_THAT(refused.output, HasSubstr("night.yaml:10: assay api has no --device_of_tomorrow"));
   const CliResult dry =
       cli_.call({"run", "night.yaml", "--dry-run", "--engine-arg=device_of_tomorrow=False",
-                 "--num-gpus=2", "--", "--quiet"});
+                 "--engine-arg=num-gpus=2", "--", "--quiet"});
   EXPECT_EQ(dry.status.code, 0) << dry.output;
   EXPECT_THAT(dry.output, HasSubstr("--api_config_file=cases.txt --log_dir=night"));
   EXPECT_THAT(dry.output, HasSubstr("--num_gpus=2"));

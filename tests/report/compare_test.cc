@@ -326,30 +326,6 @@ TEST(Baseline, WhatIsNoneIsRefusedWithItsLine) {
   EXPECT_EQ(StoredRun::must(read_file(file)), "notes\n");
 }
 
-// Version 1 listed cases.
-TEST(Baseline, AnOldOneIsReadWithANotice) {
-  const testing::Folder folder;
-  std::string text = "assay-baseline 1\nsetting seed 0\n\n# why\n";
-  for (const Standing& each : before()) {
-    if (each.verdict.outcome == Outcome::pass) continue;
-    text += fmt::format("{} {} {}\n", name(each.verdict.outcome),
-                        format_case_id(case_id(each.text)), each.text);
-  }
-  ASSERT_TRUE(write_file(folder / "old.txt", text));
-  const auto now = run_of(after());
-  const RunComparison comparison = StoredRun::must(
-      compare_runs(now->store(), StoredRun::must(load_past((folder / "old.txt").string())), false));
-  EXPECT_THAT(
-      said(comparison),
-      ElementsAre("new mismatch paddle.broke: m", "new crash paddle.crashes: m",
-                  "new timeout paddle.fresh: m", "lost paddle.lost", "rejected paddle.refused"));
-  EXPECT_THAT(comparison_table(comparison), HasSubstr("write it again with --write-baseline"));
-  ASSERT_TRUE(write_file(folder / "bad.txt", "assay-baseline 1\nmismatch xyz paddle.abs(1)\n"));
-  const auto bad = load_past((folder / "bad.txt").string());
-  ASSERT_FALSE(bad);
-  EXPECT_THAT(bad.error().message, HasSubstr("bad.txt:2: invalid line in a baseline"));
-}
-
 // ---- JUnit ----
 
 TEST(CompareJunit, OnlyWhatIsNewFails) {

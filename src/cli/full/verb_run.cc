@@ -47,11 +47,6 @@ struct RunOptions {
   std::array<std::pair<std::string, std::string>, 3> inputs{
       {{"api_config", ""}, {"api_config_file", ""}, {"api_config_file_pattern", ""}}};
   std::string log_dir;
-  std::array<std::pair<std::string, std::string>, 5> usual{{{"timeout", ""},
-                                                            {"num_gpus", ""},
-                                                            {"num_workers_per_gpu", ""},
-                                                            {"gpu_ids", ""},
-                                                            {"required_memory", ""}}};
   std::vector<std::string> environment;
   std::vector<std::string> engine_args;
   std::vector<std::string> passed;
@@ -77,9 +72,6 @@ Status apply(const RunOptions& options, Campaign& campaign) {
     if (value.empty()) continue;
     campaign.input = name;
     campaign.input_value = value;
-  }
-  for (const auto& [name, value] : options.usual) {
-    if (!value.empty()) set_engine_argument(campaign, {name, value, dashed(name)});
   }
   for (const std::string& text : options.environment) {
     ASSAY_TRY(const auto entry, key_and_value(text, "--set-env"));
@@ -216,15 +208,10 @@ Verb add_run_verb(CLI::App& parent) {
   app->add_flag("--foreground", options->foreground,
                 "Run in the foreground, as runner.foreground does");
   app->add_flag("--dry-run", options->dry_run, "Print the commands without running them");
-  app->add_option_function<std::string>(
-      "--engine", [](const std::string&) {}, "(no effect: assay has one engine)");
   for (auto& [name, value] : options->inputs) {
     app->add_option(dashed(name), value, "Instead of the file's [input]");
   }
   app->add_option("--log-dir", options->log_dir, "Instead of output.log_dir");
-  for (auto& [name, value] : options->usual) {
-    app->add_option(dashed(name), value, "Instead of engine_args." + name);
-  }
   app->add_option("--set-env", options->environment, "Environment variable of the runs, KEY=VALUE")
       ->allow_extra_args(false);
   app->add_option("--engine-arg", options->engine_args, "A flag of assay api, KEY=VALUE")
