@@ -161,6 +161,19 @@ TEST(Bar, WhereNothingIsRoundedNeitherTermsNorScaleExcuse) {
   EXPECT_LT(measure_bar(input).test.errors, 1);
 }
 
+// 0.238 + 0.196 - 0.445, added up in memory of bfloat16.
+TEST(Bar, AFloorOfSomeUlpsIsThatOfSumsWhoseReferenceMayBeExactByChance) {
+  BarInput input;
+  input.dtype = DType::bfloat16;
+  const Column test = {-0.01171875, 0.4375};
+  const Column truth = {-0.0107421875, 0.4375};
+  input.test = test;
+  input.reference = input.truth = truth;
+  EXPECT_GT(measure_bar(input).test.errors, 20);
+  input.scale_floor = 4;
+  EXPECT_LT(measure_bar(input).test.errors, 1);
+}
+
 TEST(Bar, OfExactValuesTheReferenceShowsThatThereAreFewRoundings) {
   BarInput input;
   input.dtype = DType::float32;

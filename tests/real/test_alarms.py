@@ -178,3 +178,40 @@ def test_nor_what_a_rounded_argument_decides_in_pytorch(tmp_path, seed):
         'torch.special.chebyshev_polynomial_v(Tensor([40], "float32"), 700)',
     )
     check(tmp_path, dict.fromkeys(cases, "pass"), f"--random_seed={seed}")
+
+
+ADDED_IN_MEMORY = """
+import functools
+
+import torch
+
+right = torch.Tensor.scatter_reduce_
+
+
+@functools.wraps(right)
+def in_memory(self, dim, index, src, reduce, *, include_self=True):  # one after the other, as on a GPU
+    for row, places in enumerate(index):
+        for column, place in enumerate(places):
+            self[row, place] += src[row, column]
+    return self
+
+
+in_memory.__module__ = "torch"
+torch.Tensor.scatter_reduce_ = in_memory
+torch.overrides.get_testing_overrides.cache_clear()
+torch.overrides.get_testing_overrides()[in_memory] = lambda: None
+"""
+SCATTERED = (
+    'torch.Tensor.scatter_reduce_(Tensor([10, 5], "bfloat16"), -1, Tensor([5, 5], "int64"), '
+    'Tensor([5, 5], "bfloat16"), "sum", include_self=True)'
+)
+
+
+@pytest.mark.slow
+def test_half_precision_may_be_added_up_in_memory(api, tmp_path):
+    (tmp_path / "in_memory.py").write_text(ADDED_IN_MEMORY)
+    settings = 'version = 1\n[lanes.gpu]\nframework = "torch"\nmodules = ["in_memory"]\n'
+    (tmp_path / "assay.toml").write_text(settings + f'environment = ["PYTHONPATH={tmp_path}"]\n')
+    for seed in range(4):
+        _, listed = api([SCATTERED], "--values=usual,nan,layout", f"--random_seed={seed}", lane="gpu")
+        assert listed("pass").strip() == SCATTERED

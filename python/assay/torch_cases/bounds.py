@@ -264,7 +264,17 @@ known(
 )
 known("prod", undefined={"exact": _overflows})
 # A GPU adds numbers of half precision in memory, one after the other.
-known("index_add index_add_", traits={"scale": lambda x: 4.0 if x.dtype in HALF else 1.0})
+_ADDED_UP = "sum", "mean", "prod"
+
+
+def _in_memory(x: Any, reduce: str = "sum") -> float:
+    return 4.0 if x.dtype in HALF and reduce in _ADDED_UP else 1.0
+
+
+known(
+    "index_add index_add_ index_reduce index_reduce_ scatter_add scatter_add_ scatter_reduce scatter_reduce_",
+    traits={"sums": True, "scale": _in_memory},
+)
 known("cond", traits={"scale_back": 16.0})  # products of singular vectors
 
 # -- values --

@@ -228,6 +228,7 @@ class CulpritFinder {
   std::vector<Culprit> find_among(const std::vector<std::size_t>& devices,
                                   const Metric& metric) const {
     std::vector<Series> peers;
+    peers.reserve(devices.size());
     for (const std::size_t device : devices) {
       peers.push_back(series_of(analysis_.devices[device], metric.time));
     }
@@ -284,7 +285,7 @@ class CulpritFinder {
     std::ranges::sort(together.steps);
     const bool at_once = std::ranges::adjacent_find(together.steps) != together.steps.end();
     if (found.size() < kInTurn || at_once) return;
-    together.size = lower_median(std::move(sizes));
+    together.size = lower_median(sizes);
     std::ranges::sort(devices);
     Culprit all = made("rank", name_of(devices) + " in turn", found[0].part, together, devices);
     explain(found[0]);  // in the steps of this one

@@ -44,6 +44,7 @@ bool split_processes(Trace& trace) {
     track.source = known == source_of.end() ? of_label[process.first] : known->second;
   }
   std::vector<std::tuple<std::uint64_t, Nanos, std::uint32_t>> launches;
+  launches.reserve(trace.launches.size());
   for (const Launch& launch : trace.launches) {
     launches.emplace_back(launch.correlation, launch.begin, launch.track);
   }
