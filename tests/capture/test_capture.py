@@ -196,6 +196,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.slow
 def test_ranks_write_apart_and_are_merged(tmp_path):
     needed()
     (tmp_path / "program.py").write_text(RANKS)

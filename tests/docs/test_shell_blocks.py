@@ -23,7 +23,7 @@ SLOW = {
     *("examples/README.md", "docs/tutorials/pytorch-a-against-b.md", "docs/how-to/report-a-bug-upstream.md"),
     *("docs/how-to/capture-a-program.md", "docs/how-to/judge-a-kernel.md", "docs/how-to/resume-and-rerun.md"),
     *("docs/how-to/pytorch-training-as-a-chain.md", "docs/how-to/two-nightly-wheels.md"),
-    "docs/how-to/work-with-corpora.md",
+    *("docs/how-to/work-with-corpora.md", "docs/how-to/test-many-models.md", "README.zh-CN.md"),
 }
 LIMIT_S = 120
 # Restores the folder and the variables that the last block has left, and stops at the first failure.

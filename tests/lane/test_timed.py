@@ -106,6 +106,9 @@ class Native:
     def enter(self, place):
         self.stage = place
 
+    def compiling(self, begins):
+        pass
+
     def fill(self, index, *rest):
         self.filled.append(index)
 
@@ -123,7 +126,9 @@ class Native:
 def job(api, tensors=2, backward=True):
     specs = tuple(TensorSpec((3,), "float32", i) for i in range(tensors))
     settings = Fields(backward=backward, seed=0, error_bar=False)
-    spec = Fields(role="test", reference_functions=False, known_only=False, no_gradients=False, dump_dir="")
+    spec = Fields(
+        role="test", reference_functions=False, known_only=False, no_gradients=False, twin=False, dump_dir=""
+    )
     return Job(api, specs, {}, tensors, 0, settings, spec, None, 42, USUAL, 0, "")
 
 

@@ -48,9 +48,15 @@ def test_an_invariant_kernel_holds(require):
     ("name", "what", "told"),
     [
         ("split_by_batch", "batches=bits", "the result for x0[0:1] differs in"),
-        ("split_by_batch", "rows=bits", "the result for x0[0:1] differs in"),
-        ("by_position", "position=bits", "the result for x0.roll(5, 0) differs in"),
-        ("backward_only", "batches=bits", "the gradient for x0[0:1] differs in"),
+        pytest.param(
+            "split_by_batch", "rows=bits", "the result for x0[0:1] differs in", marks=pytest.mark.slow
+        ),
+        pytest.param(
+            "by_position", "position=bits", "the result for x0.roll(5, 0) differs in", marks=pytest.mark.slow
+        ),
+        pytest.param(
+            "backward_only", "batches=bits", "the gradient for x0[0:1] differs in", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_a_kernel_that_depends_on_the_batch_fails(require, tmp_path, name, what, told):

@@ -122,6 +122,7 @@ def test_with_a_reference_the_faults_show(api, tmp_path):
     assert listed(tmp_path, "mismatch") == {*OWN, BAD[0]}
 
 
+@pytest.mark.slow
 def test_what_shows_without_a_reference_fails(api, tmp_path):
     code, output = api(BAD)
     assert code == 1 and "its gradient of x is" in output, output

@@ -91,6 +91,7 @@ def test_600_idle_connections_keep_nobody_out(server):
         each.close()
 
 
+@pytest.mark.slow
 def test_a_request_has_a_limit_of_time_and_size(server):
     slow = server.connect()
     slow.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n")
