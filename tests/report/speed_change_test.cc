@@ -50,7 +50,7 @@ TEST(SpeedChange, TheMachinesPaceIsNobodysFault) {
   EXPECT_EQ(comparison.count(Speed::fast), 0U);
   EXPECT_EQ(comparison.parts().front().id, 7U);
   EXPECT_NEAR(comparison.parts().front().ratio.middle, 1.25, 0.01);
-  EXPECT_THAT(comparison.table(), HasSubstr("relative to the pace of all cases (1.4"));
+  EXPECT_THAT(comparison.table(), ::testing::ContainsRegex("pace of all cases .1.(4|39)"));
 }
 
 TEST(SpeedChange, OneReferenceInBothRunsIsTheYardstick) {
