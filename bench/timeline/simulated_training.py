@@ -51,7 +51,7 @@ class Graph:
         return len(self.healthy) - 1
 
     def run(self, mended: Callable[[int], bool]) -> tuple[list[float], list[float]]:
-        """Begins and ends; what the culprits of `mended` add is left out."""
+        """When each task begins and ends, without the time that the culprits of `mended` add."""
         count = len(self.healthy)
         begins, ends, waits = [0.0] * count, [0.0] * count, [len(a) for a in self.after]
         then: list[list[int]] = [[] for _ in range(count)]

@@ -127,7 +127,7 @@ def drawn(
 
 @functools.lru_cache(64)
 def _reals(shape: tuple[int, ...], values: Values, seed: str, special: str) -> list[float]:
-    """Numbers of the range: half of them evenly, half of them nearer to zero by powers of two."""
+    """Numbers drawn evenly from the range; half of them are divided by a power of two below 2 ** OCTAVES."""
     draw = random.Random(seed)
     low, high = values.min, values.max
     found = []

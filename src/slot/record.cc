@@ -288,8 +288,8 @@ Result<CaseRecord::Next> CaseRecord::add(const wire::JobT& entry,
   const bool answered = std::all_of(endings.begin(), endings.end(), [](const LaneResult& ending) {
     return ending.reply != nullptr && has_outputs(*ending.reply);
   });
-  // If the second look fails, because float64 crashes perhaps, the first one stays, and a tolerance
-  // judges. A busy machine must not lead to that.
+  // If the reference cannot be computed in float64, the first trial stays and a tolerance judges.
+  // A lane that lacked time or memory, or was killed, says nothing about that.
   if (entry.trial.perturbations > 0 && !answered && !std::ranges::any_of(endings, came_to_nothing))
     return Next::nothing;
   TrialDraft request{config_, entry};

@@ -37,7 +37,7 @@ class PaddleSummaries(Summaries):
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """A state in which calls are those of nobody."""
+        """A context in which calls are not recorded."""
         inside, self.local.inside = getattr(self.local, "inside", False), True
         try:
             with self.torch.no_grad():

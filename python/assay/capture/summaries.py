@@ -55,7 +55,7 @@ class Summaries:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """A state in which calls are those of nobody."""
+        """A context in which calls are not recorded."""
         with self.torch._C.DisableTorchFunction(), self.torch.no_grad():
             yield
 
