@@ -293,11 +293,24 @@ def test_labels_are_never_the_blank(api, tmp_path):
     assert sorted(listed("pass").splitlines()) == sorted(cases), said
 
 
-def test_the_method_of_a_replaced_function_may_be_called(api, tmp_path):
-    (tmp_path / "faulty.py").write_text("import torch\ntorch.logsumexp = lambda *args: None\n")
+NORM = (
+    'torch.nn.functional.batch_norm(Tensor([2, 3, 4], "float32"), Tensor([3], "float32"),'
+    ' Tensor([3], "float32"), training=True)'
+)
+
+
+@pytest.mark.parametrize(
+    "replacement, case",
+    [
+        ("logsumexp = lambda *args: None", 'torch.Tensor.logsumexp(Tensor([4, 5], "float32"), 1)'),
+        ("nn.functional.batch_norm = lambda *args, right=right, **kwargs: right(*args, **kwargs)", NORM),
+    ],
+)
+def test_a_replaced_function_has_the_parameters_of_the_first(api, tmp_path, replacement, case):
+    text = f"import torch\nright = torch.nn.functional.batch_norm\ntorch.{replacement}\n"
+    (tmp_path / "faulty.py").write_text(text)
     settings = 'version = 1\n[lanes.faulty]\nframework = "torch"\nmodules = ["faulty"]\n'
     (tmp_path / "assay.toml").write_text(settings + f'environment = ["PYTHONPATH={tmp_path}"]\n')
-    case = 'torch.Tensor.logsumexp(Tensor([4, 5], "float32"), 1)'
     said, listed = api([case], lane="faulty")
     assert listed("pass").strip() == case, said
 

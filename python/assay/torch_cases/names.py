@@ -124,8 +124,9 @@ def _documented(torch: Any, api: str, function: Any) -> Any:
     """A function with the parameters of one that was replaced: PyTorch lists them for tests."""
     home, _, stem = api.rpartition(".")
     listed = torch.overrides.get_testing_overrides()
-    alike = (each for each in listed if getattr(each, "__name__", "") == stem)
-    found = function if function in listed else next(alike, None)
+    alike = [each for each in listed if getattr(each, "__name__", "") == stem]  # torch.batch_norm, too
+    nearest = min(alike, key=lambda each: getattr(each, "__module__", "") != home, default=None)
+    found = function if function in listed else nearest
     return listed.get(found) if home == "torch.nn.functional" else None
 
 
