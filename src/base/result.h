@@ -9,7 +9,7 @@
 
 namespace assay {
 
-// Whose fault an error is; selects the exit code (cli/exit_code.h).
+// Whose fault an error is; selects the exit code (cli/verb.h).
 enum class ErrorKind {
   usage,   // the command line or a file that the user named
   engine,  // the engine or the machine it runs on

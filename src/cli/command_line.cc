@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/terminal.h"
-#include "cli/exit_code.h"
 #include "cli/flag_spelling.h"
+#include "cli/verb.h"
 
 namespace assay {
 namespace {

@@ -7,7 +7,7 @@
 #include <array>
 
 #include "cli/choices.h"
-#include "cli/exit_code.h"
+#include "cli/verb.h"
 #include "lane/fork_server.h"
 #include "report/load_past.h"
 

@@ -4,24 +4,7 @@
 #include <string_view>
 
 #include "cli/command_line.h"
-#include "cli/verb_api.h"
-#include "cli/verb_capture.h"
-#include "cli/verb_corpus.h"
-#include "cli/verb_description.h"
-#include "cli/verb_doctor.h"
-#include "cli/verb_finding.h"
-#include "cli/verb_kernel.h"
-#include "cli/verb_merge.h"
-#include "cli/verb_mutate.h"
-#include "cli/verb_plan.h"
-#include "cli/verb_record.h"
-#include "cli/verb_relations.h"
-#include "cli/verb_report.h"
-#include "cli/verb_repro.h"
-#include "cli/verb_show.h"
-#include "cli/verb_shrink.h"
-#include "cli/verb_slot.h"
-#include "cli/verb_work.h"
+#include "cli/verbs.h"
 
 int main(int argc, char** argv) {
   using namespace assay;

@@ -4,13 +4,14 @@
 #include <unistd.h>
 
 #include <CLI/App.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <new>
+#include <utility>
 
 #include "base/terminal.h"
-#include "cli/exit_code.h"
 
 namespace assay {
 namespace {
@@ -21,6 +22,14 @@ int trouble(const char* what, const char* advice) {
 }
 
 }  // namespace
+
+Verb one_of(CLI::App& app, std::vector<Verb> verbs) {
+  app.require_subcommand(1);
+  return {&app, [verbs = std::move(verbs)] {
+            const auto parsed = [](const Verb& verb) { return verb.app->parsed(); };
+            return std::ranges::find_if(verbs, parsed)->run();
+          }};
+}
 
 int run_verb(const Verb& verb) {
   const Result<int> code = verb.run();

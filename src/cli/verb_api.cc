@@ -1,9 +1,5 @@
-#include "cli/verb_api.h"
-
 #include <fmt/format.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -19,10 +15,10 @@
 #include "cli/api_options.h"
 #include "cli/api_progress.h"
 #include "cli/choices.h"
-#include "cli/exit_code.h"
 #include "cli/fresh_folder.h"
 #include "cli/gate.h"
 #include "cli/shrinking.h"
+#include "cli/verbs.h"
 #include "engine/engine.h"
 #include "report/findings.h"
 #include "report/inputs.h"

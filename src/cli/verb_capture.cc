@@ -1,9 +1,5 @@
-#include "cli/verb_capture.h"
-
 #include <fmt/format.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
 #include <cstdlib>
 #include <memory>
@@ -11,8 +7,8 @@
 #include <vector>
 
 #include "base/process.h"
-#include "cli/exit_code.h"
 #include "cli/settings.h"
+#include "cli/verbs.h"
 #include "lane/python_command.h"
 
 namespace assay {

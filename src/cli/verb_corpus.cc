@@ -1,11 +1,6 @@
-#include "cli/verb_corpus.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -17,9 +12,8 @@
 #include "base/process.h"
 #include "base/terminal.h"
 #include "case/corpus.h"
-#include "cli/exit_code.h"
 #include "cli/settings.h"
-#include "cli/verb_corpus_tools.h"
+#include "cli/verbs.h"
 #include "lane/fork_server.h"
 
 namespace assay {
@@ -122,7 +116,6 @@ void add_writers(CLI::App& corpus, std::vector<Verb>& verbs) {
 
 Verb add_corpus_verb(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("corpus", "Check, make, combine and describe corpus files");
-  app->require_subcommand(1);
   CLI::App* check = app->add_subcommand("check", "Parse every line and print those that are wrong");
   auto files = std::make_shared<std::vector<std::string>>();
   check->add_option("FILE", *files, "Files, or patterns of files such as 'corpus/*.txt'")
@@ -135,10 +128,7 @@ Verb add_corpus_verb(CLI::App& parent) {
        }}};
   add_writers(*app, verbs);
   for (Verb& tool : add_corpus_tools(*app)) verbs.push_back(std::move(tool));
-  return {app, [verbs] {
-            const auto parsed = [](const Verb& verb) { return verb.app->parsed(); };
-            return std::ranges::find_if(verbs, parsed)->run();
-          }};
+  return one_of(*app, std::move(verbs));
 }
 
 }  // namespace assay

@@ -1,10 +1,6 @@
-#include "cli/verb_corpus_tools.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -20,7 +16,7 @@
 #include "base/text.h"
 #include "case/corpus_tools.h"
 #include "case/parser.h"
-#include "cli/exit_code.h"
+#include "cli/verbs.h"
 #include "store/open_store.h"
 
 namespace assay {

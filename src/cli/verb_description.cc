@@ -1,12 +1,10 @@
-#include "cli/verb_description.h"
-
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
 
 #include "base/terminal.h"
 #include "cli/description.h"
-#include "cli/exit_code.h"
+#include "cli/verbs.h"
 
 namespace assay {
 

@@ -1,11 +1,7 @@
-#include "cli/verb_doctor.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -17,8 +13,8 @@
 #include "base/private_folder.h"
 #include "base/terminal.h"
 #include "cli/api_config.h"
-#include "cli/exit_code.h"
 #include "cli/settings.h"
+#include "cli/verbs.h"
 #include "device/gpu_choice.h"
 #include "device/plugin.h"
 #include "engine/lane_plan.h"

@@ -1,9 +1,5 @@
-#include "cli/verb_finding.h"
-
 #include <fmt/format.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -17,9 +13,9 @@
 #include "base/text.h"
 #include "case/canonical.h"
 #include "case/parser.h"
-#include "cli/exit_code.h"
 #include "cli/settings.h"
 #include "cli/shrinking.h"
+#include "cli/verbs.h"
 #include "report/issue.h"
 #include "report/scripts.h"
 #include "report/shrunk.h"

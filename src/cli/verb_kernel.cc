@@ -1,17 +1,12 @@
-#include "cli/verb_kernel.h"
-
 #include <fmt/format.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 
 #include "base/fd.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "cli/api_options.h"
-#include "cli/exit_code.h"
-#include "cli/verb_api.h"
+#include "cli/verbs.h"
 
 namespace assay {
 namespace {

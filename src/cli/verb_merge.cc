@@ -1,16 +1,12 @@
-#include "cli/verb_merge.h"
-
 #include <fmt/format.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <filesystem>
 #include <memory>
 #include <vector>
 
 #include "base/terminal.h"
 #include "base/text.h"
-#include "cli/exit_code.h"
+#include "cli/verbs.h"
 #include "report/run_report.h"
 #include "report/text_logs.h"
 #include "serve/report_page.h"

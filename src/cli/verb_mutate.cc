@@ -1,10 +1,6 @@
-#include "cli/verb_mutate.h"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <charconv>
 #include <memory>
@@ -18,9 +14,9 @@
 #include "cli/api_options.h"
 #include "cli/api_progress.h"
 #include "cli/choices.h"
-#include "cli/exit_code.h"
 #include "cli/fresh_folder.h"
 #include "cli/mutation_cases.h"
+#include "cli/verbs.h"
 #include "engine/engine.h"
 #include "lane/python_command.h"
 #include "report/mutants.h"

@@ -1,16 +1,12 @@
-#include "cli/verb_plan.h"
-
 #include <fmt/format.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 
 #include "base/terminal.h"
 #include "base/text.h"
 #include "cli/api_config.h"
 #include "cli/api_options.h"
-#include "cli/exit_code.h"
+#include "cli/verbs.h"
 #include "engine/engine.h"
 
 namespace assay {

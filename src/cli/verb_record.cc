@@ -1,9 +1,5 @@
-#include "cli/verb_record.h"
-
 #include <fmt/format.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,8 +8,8 @@
 #include "cli/api_config.h"
 #include "cli/api_options.h"
 #include "cli/api_progress.h"
-#include "cli/exit_code.h"
 #include "cli/fresh_folder.h"
+#include "cli/verbs.h"
 #include "goldens/folder.h"
 #include "store/open_store.h"
 #include "verdict/mode.h"

@@ -1,9 +1,5 @@
-#include "cli/verb_relations.h"
-
 #include <fmt/format.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -19,9 +15,9 @@
 #include "cli/api_options.h"
 #include "cli/api_progress.h"
 #include "cli/choices.h"
-#include "cli/exit_code.h"
 #include "cli/fresh_folder.h"
 #include "cli/mutation_cases.h"
+#include "cli/verbs.h"
 #include "engine/engine.h"
 #include "report/relations.h"
 #include "report/run_report.h"

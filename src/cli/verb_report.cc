@@ -1,10 +1,6 @@
-#include "cli/verb_report.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -16,9 +12,9 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "cli/choices.h"
-#include "cli/exit_code.h"
 #include "cli/gate.h"
 #include "cli/settings.h"
+#include "cli/verbs.h"
 #include "lane/fork_server.h"
 #include "report/annotations.h"
 #include "report/baseline.h"

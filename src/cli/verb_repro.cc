@@ -1,9 +1,5 @@
-#include "cli/verb_repro.h"
-
 #include <fmt/format.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -12,7 +8,7 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "case/canonical.h"
-#include "cli/exit_code.h"
+#include "cli/verbs.h"
 #include "report/repro.h"
 #include "store/open_store.h"
 

@@ -1,15 +1,11 @@
-#include "cli/verb_show.h"
-
 #include <unistd.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>
 
 #include "base/terminal.h"
-#include "cli/exit_code.h"
+#include "cli/verbs.h"
 #include "report/repro.h"
 #include "report/run_report.h"
 #include "report/shown_case.h"

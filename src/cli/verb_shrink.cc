@@ -1,17 +1,13 @@
-#include "cli/verb_shrink.h"
-
 #include <fmt/format.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <cstdio>
 #include <memory>
 
 #include "base/terminal.h"
 #include "base/text.h"
 #include "case/canonical.h"
-#include "cli/exit_code.h"
 #include "cli/shrinking.h"
+#include "cli/verbs.h"
 #include "report/repro.h"
 #include "store/open_store.h"
 

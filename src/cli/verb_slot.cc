@@ -1,5 +1,3 @@
-#include "cli/verb_slot.h"
-
 #include <malloc.h>
 
 #include <CLI/App.hpp>
@@ -10,7 +8,7 @@
 #include <vector>
 
 #include "base/system_memory.h"
-#include "cli/exit_code.h"
+#include "cli/verbs.h"
 #include "slot/slot.h"
 
 namespace assay {

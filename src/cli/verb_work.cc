@@ -1,9 +1,5 @@
-#include "cli/verb_work.h"
-
 #include <fmt/format.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <memory>
 
@@ -11,8 +7,8 @@
 #include "cli/api_config.h"
 #include "cli/api_options.h"
 #include "cli/api_progress.h"
-#include "cli/exit_code.h"
 #include "cli/fresh_folder.h"
+#include "cli/verbs.h"
 #include "engine/engine.h"
 #include "report/run_report.h"
 #include "store/open_store.h"

@@ -3,13 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <csignal>
 
 #include "base/process.h"
 #include "campaign/campaign.h"
 #include "campaign/runner.h"
-#include "cli/full/verb_chain.h"
+#include "cli/full/verbs.h"
 
 namespace {
 

@@ -13,7 +13,6 @@
 #include "base/fd.h"
 #include "cli/api_config.h"
 #include "cli/api_options.h"
-#include "cli/exit_code.h"
 #include "cli/settings.h"
 #include "cli/verb.h"
 

@@ -338,6 +338,10 @@ Result<plan::Plan> rehearsed_plan(const Script& script, const ScriptRequest& req
   return plan;
 }
 
+std::string shim_beside(const std::string& assay) {
+  return std::filesystem::path(assay).replace_filename("assay-shim").string();
+}
+
 plan::Plan bare_plan(const Script& script) {
   plan::Plan plan;
   plan.model = script.model;

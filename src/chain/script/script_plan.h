@@ -45,6 +45,9 @@ struct Script {
   std::vector<std::string> warnings;
 };
 
+// assay-shim, which lies beside assay.
+std::string shim_beside(const std::string& assay);
+
 // The name of the standard script for messages.
 inline constexpr const char* kStandard = "the standard script";
 

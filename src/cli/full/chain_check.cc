@@ -1,10 +1,9 @@
-#include "cli/full/chain_check.h"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 
 #include "base/process.h"
 #include "base/terminal.h"
@@ -13,13 +12,19 @@
 #include "chain/plan/stage_file.h"
 #include "chain/script/doubts.h"
 #include "chain/script/script_plan.h"
-#include "cli/exit_code.h"
+#include "cli/full/verbs.h"
 
 namespace assay::cli::full {
 
 using namespace chain;
 
 namespace {
+
+struct CheckArguments {
+  std::vector<std::string> files;
+  std::string mode;  // to rehearse the files' scripts in; "": by the files' names
+  bool trusted = false;
+};
 
 // The mode in which a file is rehearsed, by its name.
 std::string mode_of(const std::string& file) {
@@ -88,16 +93,10 @@ Checked checked(const script::ScriptRequest& request) {
   return checked;
 }
 
-}  // namespace
-
-std::string shim_beside(const std::string& assay) {
-  return std::filesystem::path(assay).replace_filename("assay-shim").string();
-}
-
 Result<int> check(const CheckArguments& arguments) {
   script::ScriptRequest request;
   ASSAY_TRY(const std::string self, own_executable());
-  request.shim = shim_beside(self);
+  request.shim = script::shim_beside(self);
   request.trusted = arguments.trusted;
   std::size_t good = 0;
   for (const std::string& file : arguments.files) {
@@ -123,14 +122,17 @@ Result<int> check(const CheckArguments& arguments) {
   return good == arguments.files.size() ? kAllGood : kUsage;
 }
 
-CLI::App* add_check(CLI::App& chain, CheckArguments& arguments) {
+}  // namespace
+
+Verb add_chain_check(CLI::App& chain) {
   CLI::App* app = chain.add_subcommand("check", "Check params files without running them");
-  app->add_option("FILE", arguments.files, "Params files, or launching scripts (.sh)")->required();
-  app->add_option("--rehearse", arguments.mode,
+  const auto arguments = std::make_shared<CheckArguments>();
+  app->add_option("FILE", arguments->files, "Params files, or launching scripts (.sh)")->required();
+  app->add_option("--rehearse", arguments->mode,
                   "Mode in which the files' scripts are rehearsed (default: by the files' names)");
-  app->add_flag("--trust-script", arguments.trusted,
+  app->add_flag("--trust-script", arguments->trusted,
                 "Rehearse scripts also where the kernel cannot shut them in");
-  return app;
+  return {app, [arguments] { return check(*arguments); }};
 }
 
 }  // namespace assay::cli::full

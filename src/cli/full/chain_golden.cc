@@ -1,17 +1,17 @@
-#include "cli/full/chain_golden.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/json.h"
 #include "base/terminal.h"
 #include "chain/history/golden_json.h"
-#include "cli/exit_code.h"
+#include "chain/history/record.h"
+#include "cli/full/verbs.h"
 
 namespace assay::cli::full {
 
@@ -21,6 +21,18 @@ namespace {
 
 namespace fs = std::filesystem;
 using history::State;
+
+struct RecordArguments {
+  std::string store;
+  std::string folder = "goldens";
+  std::string purpose = "nightly";
+  history::RecordOptions options;
+};
+
+struct JudgeArguments {
+  std::vector<std::string> paths;
+  bool json = false;
+};
 
 // 1: a regression, or a metric is missing; 4: more runs are needed; else 0.
 int exit_code_of(const std::vector<history::MetricJudgement>& all) {
@@ -61,32 +73,6 @@ Result<std::vector<fs::path>> files_at(const std::string& path) {
   if (files.empty()) return usage_error("no golden file in " + path);
   std::ranges::sort(files);
   return files;
-}
-
-}  // namespace
-
-CLI::App* add_record(CLI::App& chain, RecordArguments& arguments) {
-  CLI::App* app = chain.add_subcommand(
-      "record", "Add the latest run of a store to its model's golden record, and judge it");
-  app->add_option("STORE", arguments.store, "The store: chain.db")->required();
-  app->add_option("--goldens", arguments.folder, "Folder of the golden files (default goldens)");
-  app->add_option("--as", arguments.purpose,
-                  "nightly; rerun: the same build again; baseline: an earlier build, to confirm a "
-                  "change (default nightly)")
-      ->check(CLI::IsMember({"nightly", "rerun", "baseline"}));
-  app->add_option("--build", arguments.options.build,
-                  "Name of the build (default: Paddle's version beside the interpreter)");
-  app->add_flag("--accept", arguments.options.accept,
-                "The values of this run are right: they are golden from now on");
-  return app;
-}
-
-CLI::App* add_judge(CLI::App& chain, JudgeArguments& arguments) {
-  CLI::App* app =
-      chain.add_subcommand("judge", "Judge the last night of golden records, metric by metric");
-  app->add_option("PATH", arguments.paths, "Golden files, or folders of them")->required();
-  app->add_flag("--json", arguments.json, "Print a JSON array");
-  return app;
 }
 
 Result<int> record(RecordArguments& arguments) {
@@ -133,6 +119,34 @@ Result<int> judge(const JudgeArguments& arguments) {
     show(stdout, "{}\n", dumped(list));
   }
   return code;
+}
+
+}  // namespace
+
+Verb add_chain_record(CLI::App& chain) {
+  CLI::App* app = chain.add_subcommand(
+      "record", "Add the latest run of a store to its model's golden record, and judge it");
+  const auto arguments = std::make_shared<RecordArguments>();
+  app->add_option("STORE", arguments->store, "The store: chain.db")->required();
+  app->add_option("--goldens", arguments->folder, "Folder of the golden files (default goldens)");
+  app->add_option("--as", arguments->purpose,
+                  "nightly; rerun: the same build again; baseline: an earlier build, to confirm a "
+                  "change (default nightly)")
+      ->check(CLI::IsMember({"nightly", "rerun", "baseline"}));
+  app->add_option("--build", arguments->options.build,
+                  "Name of the build (default: Paddle's version beside the interpreter)");
+  app->add_flag("--accept", arguments->options.accept,
+                "The values of this run are right: they are golden from now on");
+  return {app, [arguments] { return record(*arguments); }};
+}
+
+Verb add_chain_judge(CLI::App& chain) {
+  CLI::App* app =
+      chain.add_subcommand("judge", "Judge the last night of golden records, metric by metric");
+  const auto arguments = std::make_shared<JudgeArguments>();
+  app->add_option("PATH", arguments->paths, "Golden files, or folders of them")->required();
+  app->add_flag("--json", arguments->json, "Print a JSON array");
+  return {app, [arguments] { return judge(*arguments); }};
 }
 
 }  // namespace assay::cli::full

@@ -1,5 +1,3 @@
-#include "cli/full/chain_run.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -7,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -14,18 +13,39 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "campaign/results.h"
+#include "chain/fleet/fleet.h"
 #include "chain/plan/plan_text.h"
 #include "chain/plan/stage_file.h"
 #include "chain/run/script_run.h"
 #include "chain/stage/monitor.h"
-#include "cli/exit_code.h"
-#include "cli/full/chain_check.h"
+#include "cli/full/verbs.h"
 
 namespace assay::cli::full {
 
 using namespace chain;
 
 namespace {
+
+struct RunArguments {
+  std::string file;
+  std::string mode;
+  std::string folder;
+  std::string output_root;
+  std::string machines;  // "a,b"
+  std::string gpus;      // "2,3"
+  bool report_line = false;
+  bool dry_run = false;
+  bool json = false;
+  double stage_limit = 0;
+  double idle_limit = 300;
+  double budget = 900;
+  double join = 120;
+  double lost = 15;
+  script::ScriptRequest script;
+  bool fallback_checkpoint = false;
+  std::vector<std::string> filters;
+  run::RunOptions run;
+};
 
 std::vector<std::string> alarm_words() {
   std::vector<std::string> words;
@@ -53,8 +73,6 @@ CLI::Validator at_least(double least) {
       "");
 }
 
-}  // namespace
-
 void add_fleet_options(CLI::App& app, fleet::FleetOptions& options, double& join, double& lost) {
   app.add_option("--port", options.rendezvous.port, "Port on which the machines of a fleet meet")
       ->check(CLI::Range(1, 65535));
@@ -71,8 +89,6 @@ void add_remote_options(CLI::App& app, fleet::FleetOptions& options) {
   app.add_option("--alias", options.aliases,
                  "ADDRESS=NAME: the {host} of an address. With it, no machine counts as this one");
 }
-
-namespace {
 
 void add_limits(CLI::App& app, RunArguments& arguments) {
   app.add_option(
@@ -102,64 +118,6 @@ void add_machines(CLI::App& app, RunArguments& arguments) {
   add_fleet_options(app, arguments.run.fleet, arguments.join, arguments.lost);
   add_remote_options(app, arguments.run.fleet);
 }
-
-}  // namespace
-
-CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
-  CLI::App* app = chain.add_subcommand("run", "Run a params file in the model's folder");
-  app->add_option("FILE", arguments.file,
-                  "Params file, launching script (.sh), or a list of stages (.toml)")
-      ->required();
-  app->add_option("MODE", arguments.mode,
-                  "Mode of a params file or script: lite_train_lite_infer, whole_infer, …");
-  app->add_option("THIRD", arguments.script.third,
-                  "whole_infer: CUDA_VISIBLE_DEVICES; benchmark_train: what to train, such as "
-                  "dynamic_bs8_fp32_DP_N1C1");
-  app->add_option("--device", arguments.script.device,
-                  "Device to train and infer on: gpu (as in the file), cpu, xpu, npu");
-  app->add_option(
-      "--script", arguments.script.script,
-      "The suite's script (default: the one for this file and mode, else the standard script)");
-  app->add_flag("--trust-script", arguments.script.trusted,
-                "Rehearse the script also where the kernel cannot shut it in");
-  app->add_flag("--lenient", arguments.run.lenient,
-                "A stage passes by its exit code, its files and its device, whatever its log says");
-  app->add_option(
-      "--output-root", arguments.output_root,
-      "Folder of assay's logs and results (default: test_tipc/assay; of a list of stages "
-      "assay-chain)");
-  app->add_option("--gpus", arguments.gpus,
-                  "GPUs of this machine to use: the file's GPU n is the n-th of these");
-  app->add_flag("--report-line", arguments.report_line,
-                "Print the stages as a line of JSON for the campaign that started this run");
-  app->add_flag("--fallback-checkpoint", arguments.fallback_checkpoint,
-                "Use the newest checkpoint (iter_N) instead of the one that the file names");
-  app->add_option("-C,--directory", arguments.folder,
-                  "The model's folder (default: the working folder)");
-  CLI::Option* dry =
-      app->add_flag("--dry-run", arguments.dry_run, "Print the stages without running them");
-  app->add_flag("--json", arguments.json, "With --dry-run: print one JSON object per line")
-      ->needs(dry);
-  app->add_option("-k,--filter", arguments.filters,
-                  "Only stages whose name contains this, and the stages that they need")
-      ->allow_extra_args(false);
-  app->add_option("--stop-on", arguments.run.stop_on, stop_on_help())
-      ->delimiter(',')
-      ->check(CLI::IsMember(alarm_words()));
-  app->add_flag("--resume", arguments.run.resume,
-                "Skip stages that passed before and whose files are unchanged");
-  app->add_option("-j,--jobs", arguments.run.jobs,
-                  "Stages of a list (.toml) at the same time, as far as devices allow")
-      ->check(at_least(1));
-  add_limits(*app, arguments);
-  app->add_option("--python", arguments.script.python, "Interpreter, instead of the params file's");
-  app->add_option("--prepare", arguments.run.prepare,
-                  "Run this script first, as a stage of its own");
-  add_machines(*app, arguments);
-  return app;
-}
-
-namespace {
 
 double stage_limit(const RunArguments& arguments, const CLI::App& app) {
   if (app.count("--stage-limit") > 0) return arguments.stage_limit;
@@ -212,7 +170,7 @@ void fill(RunArguments& arguments, const CLI::App& app) {
   request.mode = arguments.mode;
   request.output_root = arguments.output_root;
   request.makes_checkpoint = !arguments.fallback_checkpoint;
-  request.shim = shim_beside(options.self);
+  request.shim = script::shim_beside(options.self);
   options.shim = request.shim;
   if (!arguments.machines.empty()) request.machines = split_at(arguments.machines, ',');
   if (arguments.gpus.empty()) return;
@@ -261,8 +219,6 @@ Result<Planned> planned(const RunArguments& arguments) {
   return planned;
 }
 
-}  // namespace
-
 Result<int> run(RunArguments& arguments, const CLI::App& app) {
   if (!arguments.folder.empty() && ::chdir(arguments.folder.c_str()) != 0) {
     return errno_error("cannot change to the folder " + arguments.folder);
@@ -291,6 +247,134 @@ Result<int> run(RunArguments& arguments, const CLI::App& app) {
   if (arguments.report_line) show(stdout, "{}\n", campaign::model_line(result));
   if (result.interrupted) return kInterrupted;
   return result.all_passed() ? kAllGood : kSomeFailed;
+}
+
+// ---- fleet and node: `run` starts them for stages on many machines ----
+
+struct NodeArguments {
+  fleet::FleetTask task;
+  std::string hosts;
+  int rank = -1;
+  double join = 120;
+  double lost = 15;
+};
+
+void add_task_options(CLI::App& app, NodeArguments& arguments) {
+  fleet::FleetOptions& options = arguments.task.options;
+  add_fleet_options(app, options, arguments.join, arguments.lost);
+  app.add_option("--hosts", arguments.hosts, "Addresses of all machines, rank 0 first")->required();
+  app.add_option("--env", arguments.task.environment, "NAME=VALUE in the training's environment")
+      ->allow_extra_args(false);
+  app.add_option("--directory", arguments.task.directory, "Working folder of the training");
+  app.add_option("--launch-logs", arguments.task.launch_logs,
+                 "Folder of the launcher's worker logs (default log)");
+  app.add_flag("--gloo", arguments.task.gloo, "The training uses gloo instead of NCCL");
+  app.add_option("ARGV", arguments.task.argv, "The training's command")->required();
+}
+
+Status complete(NodeArguments& arguments) {
+  fleet::RendezvousOptions& rendezvous = arguments.task.options.rendezvous;
+  rendezvous.hosts = split_at(arguments.hosts, ',');
+  rendezvous.join = stage::Seconds(arguments.join);
+  rendezvous.lost = stage::Seconds(arguments.lost);
+  if (arguments.task.directory.empty()) {
+    std::error_code error;
+    arguments.task.directory = std::filesystem::current_path(error).string();
+  }
+  if (arguments.rank >= static_cast<int>(rendezvous.hosts.size()))
+    return usage_error("--rank is higher than the last machine of --hosts");
+  if (arguments.rank >= 0) rendezvous.rank = static_cast<std::size_t>(arguments.rank);
+  return {};
+}
+
+Result<int> fleet(NodeArguments& arguments) {
+  ASSAY_CHECK(complete(arguments));
+  ASSAY_TRY(const std::string self, own_executable());
+  return fleet::drive_fleet(arguments.task, self);
+}
+
+Result<int> node(NodeArguments& arguments) {
+  ASSAY_CHECK(complete(arguments));
+  fleet::RendezvousOptions& rendezvous = arguments.task.options.rendezvous;
+  if (arguments.rank < 0) {
+    ASSAY_TRY(rendezvous.rank, fleet::own_rank(rendezvous.hosts));
+  }
+  return fleet::run_node(arguments.task);
+}
+
+}  // namespace
+
+Verb add_chain_run(CLI::App& chain) {
+  const auto options = std::make_shared<RunArguments>();
+  RunArguments& arguments = *options;
+  CLI::App* app = chain.add_subcommand("run", "Run a params file in the model's folder");
+  app->add_option("FILE", arguments.file,
+                  "Params file, launching script (.sh), or a list of stages (.toml)")
+      ->required();
+  app->add_option("MODE", arguments.mode,
+                  "Mode of a params file or script: lite_train_lite_infer, whole_infer, …");
+  app->add_option("THIRD", arguments.script.third,
+                  "whole_infer: CUDA_VISIBLE_DEVICES; benchmark_train: what to train, such as "
+                  "dynamic_bs8_fp32_DP_N1C1");
+  app->add_option("--device", arguments.script.device,
+                  "Device to train and infer on: gpu (as in the file), cpu, xpu, npu");
+  app->add_option(
+      "--script", arguments.script.script,
+      "The suite's script (default: the one for this file and mode, else the standard script)");
+  app->add_flag("--trust-script", arguments.script.trusted,
+                "Rehearse the script also where the kernel cannot shut it in");
+  app->add_flag("--lenient", arguments.run.lenient,
+                "A stage passes by its exit code, its files and its device, whatever its log says");
+  app->add_option(
+      "--output-root", arguments.output_root,
+      "Folder of assay's logs and results (default: test_tipc/assay; of a list of stages "
+      "assay-chain)");
+  app->add_option("--gpus", arguments.gpus,
+                  "GPUs of this machine to use: the file's GPU n is the n-th of these");
+  app->add_flag("--report-line", arguments.report_line,
+                "Print the stages as a line of JSON for the campaign that started this run");
+  app->add_flag("--fallback-checkpoint", arguments.fallback_checkpoint,
+                "Use the newest checkpoint (iter_N) instead of the one that the file names");
+  app->add_option("-C,--directory", arguments.folder,
+                  "The model's folder (default: the working folder)");
+  CLI::Option* dry =
+      app->add_flag("--dry-run", arguments.dry_run, "Print the stages without running them");
+  app->add_flag("--json", arguments.json, "With --dry-run: print one JSON object per line")
+      ->needs(dry);
+  app->add_option("-k,--filter", arguments.filters,
+                  "Only stages whose name contains this, and the stages that they need")
+      ->allow_extra_args(false);
+  app->add_option("--stop-on", arguments.run.stop_on, stop_on_help())
+      ->delimiter(',')
+      ->check(CLI::IsMember(alarm_words()));
+  app->add_flag("--resume", arguments.run.resume,
+                "Skip stages that passed before and whose files are unchanged");
+  app->add_option("-j,--jobs", arguments.run.jobs,
+                  "Stages of a list (.toml) at the same time, as far as devices allow")
+      ->check(at_least(1));
+  add_limits(*app, arguments);
+  app->add_option("--python", arguments.script.python, "Interpreter, instead of the params file's");
+  app->add_option("--prepare", arguments.run.prepare,
+                  "Run this script first, as a stage of its own");
+  add_machines(*app, arguments);
+  return {app, [options, app] { return run(*options, *app); }};
+}
+
+Verb add_chain_fleet(CLI::App& chain) {
+  CLI::App* app =
+      chain.add_subcommand("fleet", "Run one command on many machines (`run` starts it)");
+  const auto arguments = std::make_shared<NodeArguments>();
+  add_task_options(*app, *arguments);
+  add_remote_options(*app, arguments->task.options);
+  return {app, [arguments] { return fleet(*arguments); }};
+}
+
+Verb add_chain_node(CLI::App& chain) {
+  CLI::App* app = chain.add_subcommand("node", "Run one machine's share (`fleet` starts it)");
+  const auto arguments = std::make_shared<NodeArguments>();
+  add_task_options(*app, *arguments);
+  app->add_option("--rank", arguments->rank, "Rank of this machine (default: by its addresses)");
+  return {app, [arguments] { return node(*arguments); }};
 }
 
 }  // namespace assay::cli::full

@@ -1,10 +1,6 @@
-#include "cli/full/verb_run.h"
-
 #include <fmt/format.h>
 #include <signal.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -19,7 +15,7 @@
 #include "campaign/runner.h"
 #include "campaign/units.h"
 #include "cli/api_options.h"
-#include "cli/exit_code.h"
+#include "cli/full/verbs.h"
 
 namespace assay::cli::full {
 

@@ -1,11 +1,7 @@
-#include "cli/full/verb_serve.h"
-
 #include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -18,7 +14,7 @@
 #include "base/fd.h"
 #include "base/interruption.h"
 #include "base/terminal.h"
-#include "cli/exit_code.h"
+#include "cli/full/verbs.h"
 #include "http/server.h"
 #include "serve/nights.h"
 #include "store/folder_watch.h"
@@ -170,7 +166,6 @@ Verb add_serve_verb(CLI::App& parent) {
 
 Verb add_runs_verb(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("runs", "List the runs of a folder, and delete old ones");
-  app->require_subcommand(1);
   auto options = std::make_shared<RunsOptions>();
   CLI::App* listed = app->add_subcommand("list", "The runs, oldest first");
   CLI::App* pruned = app->add_subcommand("prune", "Delete all but the newest runs");
@@ -183,7 +178,8 @@ Verb add_runs_verb(CLI::App& parent) {
       ->check(CLI::PositiveNumber);
   pruned->add_flag("--dry-run", options->dry_run, "Print what would be deleted");
   pruned->footer("Example:\n  assay runs prune nights --keep 30");
-  return {app, [=] { return listed->parsed() ? list(*options) : prune(*options); }};
+  return one_of(*app, {{listed, [options] { return list(*options); }},
+                       {pruned, [options] { return prune(*options); }}});
 }
 
 }  // namespace assay::cli::full

@@ -1,10 +1,6 @@
-#include "cli/full/verb_submit.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -13,7 +9,7 @@
 #include "base/atomic_file.h"
 #include "base/process.h"
 #include "base/terminal.h"
-#include "cli/exit_code.h"
+#include "cli/full/verbs.h"
 #include "cluster/kubernetes.h"
 #include "cluster/slurm.h"
 #include "store/open_store.h"
@@ -127,7 +123,6 @@ void add_worker_options(CLI::App& app, SubmitOptions& options) {
 
 Verb add_submit_verb(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("submit", "Submit workers to a cluster's scheduler");
-  app->require_subcommand(1);
   auto options = std::make_shared<SubmitOptions>();
   CLI::App* slurm = app->add_subcommand("slurm", "Submit an array of jobs to Slurm");
   add_worker_options(*slurm, *options);
@@ -153,9 +148,8 @@ Verb add_submit_verb(CLI::App& parent) {
   kubernetes->add_option("--secret", options->kubernetes.secret,
                          "Secret whose key `password` holds the database's password");
   kubernetes->footer(kKubernetesExamples);
-  return {app, [options, slurm] {
-            return slurm->parsed() ? submit_slurm(*options) : submit_kubernetes(*options);
-          }};
+  return one_of(*app, {{slurm, [options] { return submit_slurm(*options); }},
+                       {kubernetes, [options] { return submit_kubernetes(*options); }}});
 }
 
 }  // namespace assay::cli::full

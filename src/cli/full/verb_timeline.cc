@@ -1,9 +1,5 @@
-#include "cli/full/verb_timeline.h"
-
 #include <fmt/format.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -12,9 +8,7 @@
 #include "base/atomic_file.h"
 #include "base/fd.h"
 #include "base/terminal.h"
-#include "cli/exit_code.h"
-#include "cli/full/verb_timeline_open.h"
-#include "cli/full/verb_timeline_record.h"
+#include "cli/full/verbs.h"
 #include "timeline/analysis/analysis_report.h"
 #include "timeline/analysis/compare.h"
 #include "timeline/analysis/insights.h"
@@ -281,7 +275,6 @@ Result<int> run_analyze(const TimelineOptions& options) {
 
 Verb add_timeline_verb(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("timeline", "Show and explain what every GPU did");
-  app->require_subcommand(1);
   const auto options = std::make_shared<TimelineOptions>();
 
   CLI::App* merge = app->add_subcommand("merge", "Merge a run's logs or traces into one trace");
@@ -316,15 +309,10 @@ Verb add_timeline_verb(CLI::App& parent) {
   analyze->add_option("--out", options->out,
                       "Folder for the page, the JSON, and traces with counter tracks");
 
-  const Verb open = add_open_verb(*app);
-  const Verb record = add_record_verb(*app);
-
-  return {app, [=]() -> Result<int> {
-            if (record.app->parsed()) return record.run();
-            if (open.app->parsed()) return open.run();
-            if (merge->parsed()) return run_merge(*options);
-            return run_analyze(*options);
-          }};
+  return one_of(*app, {{merge, [options] { return run_merge(*options); }},
+                       {analyze, [options] { return run_analyze(*options); }},
+                       add_timeline_open(*app),
+                       add_timeline_record(*app)});
 }
 
 }  // namespace assay::cli::full

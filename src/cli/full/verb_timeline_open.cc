@@ -1,18 +1,14 @@
-#include "cli/full/verb_timeline_open.h"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 
 #include "base/terminal.h"
-#include "cli/exit_code.h"
+#include "cli/full/verbs.h"
 #include "http/server.h"
 
 namespace assay::cli::full {
@@ -60,7 +56,7 @@ Result<int> run_open(OpenOptions options) {
 
 }  // namespace
 
-Verb add_open_verb(CLI::App& parent) {
+Verb add_timeline_open(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("open", "Show a trace in the Perfetto UI");
   const auto options = std::make_shared<OpenOptions>();
   app->add_option("FILE", options->trace, "The trace")->required()->check(CLI::ExistingFile);

@@ -1,11 +1,7 @@
-#include "cli/full/verb_timeline_record.h"
-
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/signalfd.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <array>
 #include <charconv>
 #include <csignal>
@@ -17,6 +13,7 @@
 #include "base/fd.h"
 #include "base/process.h"
 #include "base/terminal.h"
+#include "cli/full/verbs.h"
 #include "inject/triggers.h"
 
 namespace assay::cli::full {
@@ -203,7 +200,7 @@ Result<int> run_record(const RecordOptions& options) {
 
 }  // namespace
 
-Verb add_record_verb(CLI::App& timeline) {
+Verb add_timeline_record(CLI::App& timeline) {
   const auto options = std::make_shared<RecordOptions>();
   CLI::App* app = timeline.add_subcommand("record", "Record the jobs and GPU work of a command");
   app->add_option("--out", options->out, "Output folder, one file for each process");
