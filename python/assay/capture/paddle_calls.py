@@ -1,6 +1,6 @@
 """The calls of a Paddle program: its public functions and the methods of its tensors are wrapped at import.
 
-Only calls in dynamic mode count, and of calls inside of calls the outermost.
+Of calls inside of calls only the outermost counts. A call in a static graph counts when the graph is made.
 """
 
 import contextlib
@@ -87,8 +87,8 @@ class _Calls:
         """Puts a wrapper in the place of each public function that a case may call, also where layers have
         imported it."""
         made: dict[int, Any] = {}
-        for home in HOMES:
-            owner = functools.reduce(getattr, home.split(".")[1:], self.paddle)
+        owners = [(home, functools.reduce(getattr, home.split(".")[1:], self.paddle)) for home in HOMES]
+        for home, owner in [*owners, ("paddle.Tensor", self.paddle.pir.Value)]:
             for stem in dir(owner):
                 function = getattr(owner, stem, None)
                 if not inspect.isroutine(function) or stem.startswith("_") and stem not in DUNDERS:
@@ -144,7 +144,7 @@ class _Calls:
             taken = self.take(key, given)
             result = run()
             try:
-                if key is not None and self.has_tensor(result):
+                if self.has_tensor(result):
                     case = self.count(name, key, text, given, frame)
                     if self.recorder.summaries is not None:
                         self.recorder.summaries.keep(case, "in", taken)
@@ -158,8 +158,6 @@ class _Calls:
 
     def before(self, name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
         """The key of a call, and its text if the key is new; the reason if there is no case."""
-        if not self.paddle.in_dynamic_mode():
-            return None, None
         try:
             key = name, self.key(args), *((each, self.key(value)) for each, value in kwargs.items())
             if key in self.known.cases:
@@ -172,7 +170,7 @@ class _Calls:
 
     def take(self, key: Any, args: Any) -> list[Any]:
         """What is known of the inputs of a call."""
-        if self.recorder.summaries is None or key is None:
+        if self.recorder.summaries is None:
             return []
         case: Case | None = self.known.cases.get(key)
         return self.recorder.summaries.take(args, 1 if case is None else case.calls + 1)
@@ -181,10 +179,12 @@ class _Calls:
         """A call that gave tensors."""
         case: Case | None = self.known.cases.get(key)
         if case is None and isinstance(text, str):
-            case = self.known.new(key, text, {"device": self.device(args)}, name)
+            note = {"device": self.device(args)} if self.paddle.in_dynamic_mode() else {"compiled": True}
+            case = self.known.new(key, text, note, name)
         elif case is None:
             case = self.known.new(key, "", {"reason": str(text)}, name)
-        self.recorder.count(case, frame)
+        if not case.calls or self.paddle.in_dynamic_mode():  # the making of a graph is no second call
+            self.recorder.count(case, frame)
         return case
 
     def device(self, value: Any) -> str:
@@ -198,12 +198,14 @@ class _Calls:
         """Whether it is a tensor, or a list with one."""
         if isinstance(value, list | tuple):
             return any(map(self.has_tensor, value))
-        return isinstance(value, self.paddle.Tensor)
+        return isinstance(value, self.paddle.Tensor | self.paddle.pir.Value)
 
     def key(self, value: Any) -> Any:
         """What a case states of an argument, as something with a hash."""
         if isinstance(value, self.paddle.Tensor):
             return TensorKey((tuple(value.shape), value.dtype, *self.strides(value)))
+        if isinstance(value, self.paddle.pir.Value):
+            return TensorKey(("in a graph", tuple(value.shape), value.dtype))
         if isinstance(value, list | tuple):
             return (type(value), *map(self.key, value))
         if isinstance(value, slice):
@@ -219,6 +221,12 @@ class _Calls:
             raise Inexpressible("a sparse tensor")
         return () if tensor.is_contiguous() else tuple(tensor.get_strides())
 
+    def extents(self, tensor: Any) -> list[int]:
+        """Those of a tensor or of a value of a static graph."""
+        if -1 in tensor.shape:
+            raise Inexpressible("a size that only the run of the graph knows")
+        return list(tensor.shape)
+
     def text(self, value: Any) -> str:
         """An argument in the case language."""
         return text_of(value, self.special)
@@ -226,10 +234,10 @@ class _Calls:
     def special(self, value: Any) -> str | None:
         """The text of Paddle's own objects."""
         paddle = self.paddle
-        if isinstance(value, paddle.Tensor):
-            dtype, strides = str(value.dtype).removeprefix("paddle."), self.strides(value)
+        if isinstance(value, paddle.Tensor | paddle.pir.Value):
+            strides = self.strides(value) if isinstance(value, paddle.Tensor) else ()
             shown = f", strides={list(strides)}" if strides else ""
-            return f'Tensor({list(value.shape)}, "{dtype}"{shown})'
+            return f'Tensor({self.extents(value)}, "{str(value.dtype).removeprefix("paddle.")}"{shown})'
         if isinstance(value, paddle.dtype):
             return f"Dtype({str(value).removeprefix('paddle.')})"
         if isinstance(value, paddle.base.core.Place):

@@ -138,7 +138,8 @@ class Recorder:
 
     def _is_own(self, code: CodeType) -> bool:
         file = code.co_filename
-        return not file.startswith((self.library, corpus.OWN_FILES)) and not file.startswith("<")
+        generated = file.startswith("<") or "/to_static_tmp/" in file  # of Paddle, with a new name each time
+        return not generated and not file.startswith((self.library, corpus.OWN_FILES))
 
     def _new_place(self, case: Case, frame: FrameType, innermost: FrameType | None) -> None:
         if len(case.places) >= MOST_PLACES:
