@@ -78,12 +78,10 @@ class Kept(Variant):
         self.upstreams: dict[int, Any] = {}  # upstream gradients, by the output's position
 
     def tensor(self, tensor: Any, spec: Any, fill: Any) -> Any:
-        """The same tensor."""
         self.tensors.append(tensor)
         return tensor
 
     def upstream(self, position: int, dtype: str, make: Callable[[str], Any]) -> Any:
-        """The one of the first turn."""
         if position not in self.upstreams:
             self.upstreams[position] = make(dtype)
         return self.upstreams[position]

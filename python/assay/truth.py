@@ -73,7 +73,6 @@ class Widened(Variant):
         self.found: dict[bool, dict[str, Any]] = {}  # the results, and the gradients
 
     def dtype(self, name: Any) -> Any:
-        """The wide dtype."""
         return type(name)(WIDE[name]) if name in WIDE else name
 
     def tensor(self, tensor: Any, spec: TensorSpec, fill: Any) -> Any:
@@ -103,7 +102,6 @@ class Widened(Variant):
         return self.framework.moved(tensor, unit, seed, zeros_too)
 
     def upstream(self, position: int, dtype: str, make: Callable[[str], Any]) -> Any:
-        """The upstream gradient of the case's own dtype, widened and perturbed."""
         narrow = self.upstream_dtypes.get(position, dtype)
         gradient = self.framework.widened(make(narrow), dtype)
         return self._moved(gradient, narrow, 512 + position, False) if self.move else gradient

@@ -9,7 +9,6 @@ class Way(Plain):
     """Wraps the call in the framework's autocast context."""
 
     def wrap(self, function: Function, api: str) -> Function:
-        """The function under autocast. Raises Stop if the framework has none."""
         autocast = ability(self.framework, "autocast", "automatic mixed precision")
 
         def mixed(*args: Any, **kwargs: Any) -> Any:

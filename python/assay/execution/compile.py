@@ -20,6 +20,5 @@ class Way(Plain):
         self.functional = framework.name == "torch"  # torch_graphs.compiled
 
     def wrap(self, function: Function, api: str) -> Function:
-        """The compiled function. Raises Stop if the framework has no compiler."""
         compiled = ability(self.framework, "compiled", "graph compiler")
         return compiled(function, api, self.setting) if self.setting else compiled(function, api)

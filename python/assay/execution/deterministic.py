@@ -7,6 +7,5 @@ class Way(Plain):
     """Turns the switch on, for the whole lane."""
 
     def wrap(self, function: Function, api: str) -> Function:
-        """The function itself. Raises Stop if the framework has no such switch."""
         ability(self.framework, "be_deterministic", "switch for deterministic algorithms")()
         return function

@@ -11,7 +11,6 @@ class Way(Plain):
     """Exports each call and runs the program."""
 
     def wrap(self, function: Function, api: str) -> Function:
-        """The exported function. Raises Stop if the framework exports nothing."""
         exported = ability(self.framework, "exported", "export")
         if changes_input(api) or hasattr(function, "has_state"):
             raise Stop(SKIPPED, "a program gets copies of tensors, which the call would change")

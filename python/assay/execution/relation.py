@@ -17,7 +17,6 @@ class Way(Plain):
     takes_setting = True
 
     def wrap(self, function: Function, api: str) -> Function:
-        """The function in the relation's way. Raises Stop if the framework has no tensors to change."""
         make = relations.RELATIONS.get(self.setting)
         if make is None:
             refuse(f"unknown relation {self.setting}; known are {', '.join(relations.RELATIONS)}")

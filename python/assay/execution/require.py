@@ -53,7 +53,6 @@ class Way(Plain):
             refuse("batch invariance is required of PyTorch's functions only")
 
     def wrap(self, function: Function, api: str) -> Function:
-        """The function with the checks."""
         operations = Operations(self.framework)
 
         def run(*args: Any, **kwargs: Any) -> Any:

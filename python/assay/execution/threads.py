@@ -18,6 +18,5 @@ class Way(Plain):
             refuse(f"threads=N takes a number from 1 to {MOST}, not {setting or 'nothing'}")
 
     def wrap(self, function: Function, api: str) -> Function:
-        """The function itself."""
         ability(self.framework, "use_threads", "number of threads")(int(self.setting))
         return function

@@ -9,5 +9,4 @@ class Way(Plain):
     in_place = False  # the graph returns the result; whether it also changes the argument is compared
 
     def wrap(self, function: Function, api: str) -> Function:
-        """The compiled function. Raises Stop if the framework has no static graphs."""
         return ability(self.framework, "compiled", "static graphs")(function, api)

@@ -11,7 +11,6 @@ class Way(Plain):
     """Batches the function of each API."""
 
     def wrap(self, function: Function, api: str) -> Function:
-        """The batched function. Raises Stop if the framework has no vmap."""
         batched = ability(self.framework, "batched", "vmap")
         if changes_input(api):
             raise Stop(

@@ -39,11 +39,9 @@ class NumpyFramework(Framework):
         self.numpy.random.seed(seed % (1 << 32))
 
     def empty(self, shape: Sequence[int], dtype: str) -> Any:
-        """numpy.empty."""
         return self.numpy.empty(shape, self.dtypes[dtype])
 
     def pointer(self, tensor: Any) -> int:
-        """The address of the first element."""
         return tensor.ctypes.data
 
     def resolve(self, api: str) -> Callable[..., Any]:
@@ -71,33 +69,26 @@ class NumpyFramework(Framework):
         """Nothing: NumPy has no gradients."""
 
     def writable(self, tensor: Any) -> Any:
-        """The array itself."""
         return tensor
 
     def constant(self, tensor: Any) -> Any:
-        """The array itself."""
         return tensor
 
     def differentiable(self, tensor: Any) -> bool:
-        """False."""
         return False
 
     def gradients(self, outputs: list[Any], inputs: list[Any], upstream: list[Any]) -> list[Any]:
-        """None for each input."""
         return [None] * len(inputs)
 
     def dense(self, tensor: Any) -> Dense:
-        """The array, contiguous."""
         shape = tensor.shape  # ascontiguousarray() makes [1] of []
         tensor = self.numpy.ascontiguousarray(tensor)
         return Dense(tensor, tensor.ctypes.data, count_of(shape), str(tensor.dtype), shape)
 
     def sparse(self, tensor: Any, spec: TensorSpec, layout: str) -> Any:
-        """Raises Stop."""
         raise Stop(UNSUPPORTED, "NumPy has no sparse tensors")
 
     def strided(self, tensor: Any, spec: TensorSpec) -> Any:
-        """A view by numpy.lib.stride_tricks."""
         as_strided = self.numpy.lib.stride_tricks.as_strided
         memory = self.numpy.zeros(spec.storage(), tensor.dtype)
         strides = [step * tensor.itemsize for step in spec.strides]
@@ -113,19 +104,15 @@ class NumpyFramework(Framework):
         return memory[..., ::2]
 
     def parameters(self, layer: Any) -> dict[str, Any]:
-        """Raises Stop."""
         raise Stop(UNSUPPORTED, "NumPy has no layers")
 
     def optimizer(self, make: Any, args: Any, kwargs: Any, value: Any) -> tuple[Any, Any]:
-        """Raises Stop."""
         raise Stop(UNSUPPORTED, "NumPy has no optimizers")
 
     def dtype_name(self, dtype: Any) -> str | None:
-        """The name of a numpy.dtype."""
         return str(dtype) if isinstance(dtype, self.numpy.dtype) and str(dtype) in CODES else None
 
     def tensor_dtype(self, tensor: Any) -> str:
-        """The name of the array's dtype."""
         return str(tensor.dtype)
 
     def no_kernel(self, error: BaseException) -> bool:

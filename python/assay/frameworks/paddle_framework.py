@@ -155,7 +155,6 @@ class PaddleFramework(Framework):
         return self.paddle.utils.dlpack.from_dlpack(capsule)
 
     def release(self) -> None:
-        """Empties the cache of the GPU."""
         if self._on_gpu:
             self.paddle.device.cuda.empty_cache()
 
@@ -165,15 +164,12 @@ class PaddleFramework(Framework):
         return Stopwatch(device.Event, device.synchronize) if self._on_gpu else None
 
     def seed(self, seed: int) -> None:
-        """Seeds Paddle's default generator."""
         self._seed(seed)
 
     def empty(self, shape: Sequence[int], dtype: str) -> Any:
-        """paddle.empty on the lane's device."""
         return self._empty(shape, self.dtypes[dtype])
 
     def resolve(self, api: str) -> Callable[..., Any]:
-        """Paddle's own function."""
         return look_up(self.paddle, api)
 
     def custom_operator(self, name: str) -> Callable[..., Any] | None:
@@ -189,7 +185,6 @@ class PaddleFramework(Framework):
         return call
 
     def want_gradient(self, tensor: Any) -> None:
-        """Clears `stop_gradient`."""
         tensor.stop_gradient = False
 
     def writable(self, tensor: Any) -> Any:
@@ -231,7 +226,6 @@ class PaddleFramework(Framework):
             raise
 
     def differentiable(self, tensor: Any) -> bool:
-        """Whether `stop_gradient` is false."""
         return not tensor.stop_gradient
 
     def gradients(self, outputs: list[Any], inputs: list[Any], upstream: list[Any]) -> list[Any]:
@@ -344,7 +338,6 @@ class PaddleFramework(Framework):
         return {"layout": "coo", "indices": indices, "values": values, "shape": shape}
 
     def strided(self, tensor: Any, spec: TensorSpec) -> Any:
-        """A view by paddle.as_strided."""
         memory = self.paddle.zeros([spec.storage()], tensor.dtype)
         if spec.size:
             apart = list(spec.apart())
@@ -363,7 +356,6 @@ class PaddleFramework(Framework):
         return dict(layer.named_parameters()) if isinstance(layer, self.paddle.nn.Layer) else {}
 
     def optimizer(self, make: Any, args: Any, kwargs: Any, value: Any) -> tuple[Any, Any]:
-        """A Paddle parameter and its optimizer."""
         parameter = self.paddle.create_parameter(value.shape, value.dtype)
         parameter.set_value(value)
         return parameter, make(*args, parameters=[parameter], **kwargs)
@@ -376,7 +368,6 @@ class PaddleFramework(Framework):
         return self.paddle.index_add(whole, self.paddle.to_tensor(rows.rows()), 0, values)
 
     def dtype_name(self, dtype: Any) -> str | None:
-        """The name of a paddle.dtype."""
         return self._names.get(dtype) if isinstance(dtype, self.paddle.dtype) else None
 
 

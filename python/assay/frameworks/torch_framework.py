@@ -89,7 +89,6 @@ class TorchFramework(Framework):
         return [name for name in names if _INACTIVE.search(dispatcher._dispatch_dump(name))]
 
     def start(self, device: str) -> None:
-        """Selects the device, and one thread."""
         self._device = device.replace("gpu", "cuda")
         self._on_gpu = self._device.startswith("cuda")
         if self._on_gpu:
@@ -177,7 +176,6 @@ class TorchFramework(Framework):
         return Stopwatch(cuda.Event, cuda.synchronize) if self._on_gpu else None
 
     def seed(self, seed: int) -> None:
-        """Seeds the default generators of the CPU and of the lane's GPU."""
         if not self._on_gpu and self._device != "cpu":
             self.torch.manual_seed(seed)
             return
@@ -185,7 +183,6 @@ class TorchFramework(Framework):
             generator.manual_seed(seed)  # torch.manual_seed takes 112 µs
 
     def empty(self, shape: Sequence[int], dtype: str) -> Any:
-        """torch.empty on the lane's device."""
         return self._empty(shape, dtype=self.dtypes[dtype])
 
     def adopt(self, capsule: Any) -> Any:
@@ -203,7 +200,6 @@ class TorchFramework(Framework):
             self.torch.cuda.empty_cache()
 
     def peak_kb(self) -> int:
-        """The most memory of tensors on the GPU since the last call of this."""
         if not self._on_gpu:
             return 0
         cuda = self.torch.cuda
@@ -228,15 +224,12 @@ class TorchFramework(Framework):
         return kernel.function_of(api) if kernel.is_kernel(api) else function_of(self.torch, api)
 
     def want_gradient(self, tensor: Any) -> None:
-        """requires_grad_()."""
         tensor.requires_grad_()
 
     def writable(self, tensor: Any) -> Any:
-        """clone()."""
         return tensor.clone()
 
     def strides(self, tensor: Any) -> tuple[int, ...]:
-        """stride()."""
         return tuple(tensor.stride())
 
     def as_layout(self, tensor: Any, number: int) -> Any:
@@ -252,7 +245,6 @@ class TorchFramework(Framework):
             return view.copy_(tensor)
 
     def stacked(self, tensor: Any) -> Any:
-        """torch.stack."""
         return self._stack([tensor, tensor], -1)
 
     def equal(self, left: Any, right: Any) -> bool:
@@ -314,7 +306,6 @@ class TorchFramework(Framework):
         return self._chosen(self.torch.isnan(right) & self.torch.isfinite(value), value, right)
 
     def differentiable(self, tensor: Any) -> bool:
-        """Whether the tensor requires a gradient."""
         return tensor.requires_grad
 
     def gradients(self, outputs: list[Any], inputs: list[Any], upstream: list[Any]) -> list[Any]:
@@ -399,19 +390,16 @@ class TorchFramework(Framework):
         return Sparse(indices, values, spec.shape, "csr" if layout == "csr" else "coo")
 
     def sparse_tensor(self, sparse: Sparse) -> Any:
-        """The same as a tensor of PyTorch's own."""
         make = self.torch.sparse_coo_tensor
         return make(sparse.indices, sparse.values, sparse.shape, is_coalesced=True, check_invariants=False)
 
     def strided(self, tensor: Any, spec: TensorSpec) -> Any:
-        """A view by torch.as_strided."""
         memory = self.torch.zeros(spec.storage(), dtype=tensor.dtype)
         first = tensor[tuple(slice(extent) for extent in spec.apart())]
         self.torch.as_strided(memory, spec.apart(), spec.strides).copy_(first)
         return self.torch.as_strided(memory, spec.shape, spec.strides)
 
     def memory_format(self, name: str) -> Any:
-        """One of MEMORY_FORMATS or LAYOUTS as PyTorch's object."""
         if name not in (*MEMORY_FORMATS, *LAYOUTS):
             refuse(f"there is no memory format {name}; there are {', '.join((*MEMORY_FORMATS, *LAYOUTS))}")
         return getattr(self.torch, name)
@@ -423,12 +411,10 @@ class TorchFramework(Framework):
         )
 
     def optimizer(self, make: Any, args: Any, kwargs: Any, value: Any) -> tuple[Any, Any]:
-        """A torch.nn.Parameter and its optimizer."""
         parameter = self.torch.nn.Parameter(value.detach().clone())
         return parameter, make([parameter], *args, **kwargs)
 
     def dtype_name(self, dtype: Any) -> str | None:
-        """The name of a torch.dtype."""
         return self._names.get(dtype) if isinstance(dtype, self.torch.dtype) else None
 
 

@@ -77,7 +77,6 @@ class Argument(Fault):
     def arguments(
         self, call: Any, names: tuple[str, ...], args: list[Any], kwargs: dict[str, Any]
     ) -> Changed:
-        """The arguments with the first known name changed."""
         name = next((name for name in names if name in self.names), None)
         if name is None:  # for a layer this runs for its constructor and for its call
             return args, kwargs
@@ -92,7 +91,6 @@ class Argument(Fault):
         return args, {**kwargs, name: changed}
 
     def results(self, call: Any, leaves: Leaves) -> Leaves:
-        """The results. Raises Stop if no argument was changed."""
         return leaves if call.planted else inapplicable(f"no argument {' or '.join(sorted(self.names))}")
 
 
@@ -135,7 +133,6 @@ class Misread(Fault):
         self.arguments = change
 
     def results(self, call: Any, leaves: Leaves) -> Leaves:
-        """The results. Raises Stop if no argument was changed."""
         return leaves if call.planted else inapplicable("no such argument")
 
 
@@ -143,7 +140,6 @@ class SeedIgnored(Fault):
     """Draws do not depend on the seed."""
 
     def around(self, call: Any, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function with a seed of its own."""
         if call.entry is None or call.entry.family != "random":
             inapplicable("no draw")
 
@@ -161,8 +157,6 @@ class NoKernel(Fault):
     raises = True
 
     def around(self, call: Any, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A function that raises."""
-
         def raising(*args: Any, **kwargs: Any) -> Any:
             raise RuntimeError("(planted) the kernel is not registered; not implemented for 'it'")
 
@@ -181,8 +175,6 @@ class InputOverwritten(Fault):
             call.inputs_of_case.append((path, tensor))
 
     def around(self, call: Any, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, followed by a write into one input."""
-
         def overwriting(*args: Any, **kwargs: Any) -> Any:
             result = function(*args, **kwargs)
             path, tensor = call.draw.choice(call.inputs_of_case or inapplicable("no input"))
@@ -202,7 +194,6 @@ class StaleState(Fault):
     """What the call updates keeps its old value: statistics, state, an in-place argument."""
 
     def filled(self, call: Any, path: str, spec: TensorSpec, tensor: Any) -> None:
-        """Keeps a copy of the input."""
         call.before[path] = call.copy_of(tensor)
 
     def results(self, call: Any, leaves: Leaves) -> Leaves:
@@ -227,7 +218,6 @@ class LowerPrecision(Fault):
     def arguments(
         self, call: Any, names: tuple[str, ...], args: list[Any], kwargs: dict[str, Any]
     ) -> Changed:
-        """The rounded inputs."""
         if call.changes:
             inapplicable("it works in place")
         return [self._lowered(call, arg) for arg in args], {
@@ -247,7 +237,6 @@ class LowerPrecision(Fault):
         return framework.widened(framework.widened(value, self.LOWER[dtype]), dtype)
 
     def results(self, call: Any, leaves: Leaves) -> Leaves:
-        """The rounded results."""
         changed = list(leaves)
         for place, found in elements_among(call, leaves):
             lower = self.LOWER.get(found.part)

@@ -67,22 +67,18 @@ class Watched(Variant):
         return self.call.inputs.promised()
 
     def arguments(self, parameters: Any, args: list[Any], kwargs: Any) -> Any:
-        """The arguments with the fault."""
         return self.fault.arguments(self, tuple(parameters), args, kwargs)
 
     def around(self, function: Any) -> Any:
-        """The function with the fault."""
         return self.fault.around(self, function)
 
     def built(self, tensor: Any, spec: TensorSpec, parameter: str, path: str) -> None:
-        """Shows the tensor to the fault."""
         inputs = self.call.inputs
         fill = fill_of(self.entry, parameter, inputs.named, spec, self.job.values, inputs.rules)
         index_fill(self, path, fill)
         self.fault.filled(self, path, spec, tensor)
 
     def results(self, leaves: Leaves, gradients: bool) -> Leaves:
-        """The results with the fault."""
         change = self.fault.gradients if gradients else self.fault.results
         changed = change(self, leaves)
         self.seen.append([(path, self._bytes(value)) for path, value in changed])
