@@ -21,22 +21,9 @@ from assay.operators import check_arguments, custom_name
 from assay.regimes import OBSERVED, equalities_of, skip_of, specs_in
 from assay.registry import REGISTRY, Api
 from assay.results import flatten
-from assay.shared import UPSTREAM
+from assay.shared import NO_KERNEL, SKIPPED, STAGES, UNSUPPORTED, UPSTREAM
 from assay.variant import PLAIN, Variant
-from assay.wire import (
-    CODES,
-    DIFFERENTIABLE,
-    NO_KERNEL,
-    SKIPPED,
-    STAGES,
-    UNSUPPORTED,
-    Job,
-    Leaf,
-    Stop,
-    count_of,
-    refuse,
-    text_of,
-)
+from assay.wire import CODES, DIFFERENTIABLE, Job, Leaf, Stop, count_of, refuse, text_of
 
 STAGE_INDEX = {stage: index for index, stage in enumerate(STAGES)}
 

@@ -3,28 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
+from assay import shared
 from assay.draw_distribution import Distribution
 from assay.frameworks import Dense, Framework
 from assay.results import Numbers
-from assay.wire import (
-    BOOLEAN,
-    CODES,
-    COMPLEX_NUMBER,
-    DISTRIBUTION,
-    DTYPE,
-    EQUALITY_CODES,
-    FLOAT,
-    INTEGER,
-    NONE,
-    OPAQUE,
-    TENSOR,
-    TEXT,
-    UNSUPPORTED,
-    Leaf,
-    Stop,
-    count_of,
-    refuse,
-)
+from assay.wire import CODES, UNSUPPORTED, Leaf, Stop, count_of, refuse
 
 LARGEST_ELEMENT = 16  # bytes
 
@@ -47,7 +30,7 @@ class HandOver:
     ) -> Leaf:
         """The leaf for a result. `terms` gives the parts of a tensor's error bar, from its number of elements
         (error_bar.bar_of)."""
-        equal = EQUALITY_CODES[equality]
+        equal = shared.EQUALITY_CODES[equality]
         if isinstance(value, self.framework.tensor_type):
             dense = self.framework.dense(value)
             _, pointer, count, dtype, shape, on_device = dense
@@ -61,27 +44,27 @@ class HandOver:
             else:
                 offset = self.native.hand_over(pointer, count, code, on_device)
             bar = terms(count) if terms is not None else (1.0, 0.0, 0.0)
-            return Leaf(path, TENSOR, code, tuple(shape), offset, None, equal, (), lent, *bar)
+            return Leaf(path, shared.LEAF_TENSOR, code, tuple(shape), offset, None, equal, (), lent, *bar)
         if isinstance(value, Distribution):
             return self._distribution_leaf(path, value)
         if isinstance(value, Numbers):
             code, count = CODES[value.dtype], count_of(value.shape)
             offset = self.native.hand_over(value.values.buffer_info()[0], count, code)
-            return Leaf(path, TENSOR, code, value.shape, offset, None, equal)
+            return Leaf(path, shared.LEAF_TENSOR, code, value.shape, offset, None, equal)
         if value is None:
-            return Leaf(path, NONE)
+            return Leaf(path, shared.LEAF_NONE)
         if isinstance(value, bool):
-            return Leaf(path, BOOLEAN, value=value)
+            return Leaf(path, shared.LEAF_BOOLEAN, value=value)
         if isinstance(value, int):
-            return Leaf(path, INTEGER, value=str(value))
+            return Leaf(path, shared.LEAF_INTEGER, value=str(value))
         if isinstance(value, float):
-            return Leaf(path, FLOAT, value=value)
+            return Leaf(path, shared.LEAF_FLOATING, value=value)
         if isinstance(value, complex):
-            return Leaf(path, COMPLEX_NUMBER, value=value)
+            return Leaf(path, shared.LEAF_COMPLEX, value=value)
         if isinstance(value, str):
-            return Leaf(path, TEXT, value=value)
+            return Leaf(path, shared.LEAF_TEXT, value=value)
         if name := self.framework.dtype_name(value):
-            return Leaf(path, DTYPE, value=name)
+            return Leaf(path, shared.LEAF_DTYPE, value=name)
         return self._foreign_leaf(path, value, equal)
 
     def _foreign_leaf(self, path: str, value: Any, equality: int) -> Leaf:
@@ -92,8 +75,8 @@ class HandOver:
             array = value if value.flags["C_CONTIGUOUS"] else value.copy(order="C")
             code = CODES[str(array.dtype)]
             offset = self.native.hand_over(array.ctypes.data, array.size, code)
-            return Leaf(path, TENSOR, code, tuple(array.shape), offset, None, equality)
-        return Leaf(path, OPAQUE, value=type(value).__name__)
+            return Leaf(path, shared.LEAF_TENSOR, code, tuple(array.shape), offset, None, equality)
+        return Leaf(path, shared.LEAF_OPAQUE, value=type(value).__name__)
 
     def _distribution_leaf(self, path: str, distribution: Distribution) -> Leaf:
         parameters = []
@@ -111,4 +94,6 @@ class HandOver:
             f"a distribution of dtype {distribution.dtype}"
         )
         shape = tuple(int(extent) for extent in distribution.shape)
-        return Leaf(path, DISTRIBUTION, CODES[name], shape, 0, distribution.kind, 0, tuple(parameters))
+        return Leaf(
+            path, shared.LEAF_DISTRIBUTION, CODES[name], shape, 0, distribution.kind, 0, tuple(parameters)
+        )

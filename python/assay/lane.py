@@ -17,21 +17,10 @@ from assay.operators import spelled
 from assay.orphans import Leaks
 from assay.regimes import OBSERVED, USUAL, Skip, Tensors, skip_of, specs_in
 from assay.sanitizer import Sanitizer
+from assay.shared import NO_KERNEL, OK, OUT_OF_MEMORY, RAISED, SANITIZER, SKIPPED, STAGES, UNSUPPORTED
 from assay.spec import FLOATING
 from assay.truth import evaluations
-from assay.wire import (
-    NO_KERNEL,
-    OK,
-    OUT_OF_MEMORY,
-    RAISED,
-    SANITIZER,
-    SKIPPED,
-    STAGES,
-    UNSUPPORTED,
-    Job,
-    Stop,
-    text_of,
-)
+from assay.wire import Job, Stop, text_of
 
 MAX_MESSAGE = 4000
 # After a case with more elements, or with lent results, the lane releases memory that others may need. Such a

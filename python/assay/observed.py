@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from assay.capture import corpus
 from assay.regimes import OBSERVED, Skip, is_free, skip_of, specs_in
-from assay.rules import DISTINCT, ENDS, INTEGERS, UNIFORM, Fill, Literal, Sample
+from assay.rules import Fill, Literal, Sample
+from assay.shared import DISTINCT, ENDS, INTEGERS, UNIFORM
 from assay.shorthand import LITERAL_LIMIT
 from assay.spec import FLOATING, INTEGER, DtypeName, PlaceName, TensorSpec
 from assay.wire import Job

@@ -23,23 +23,10 @@ from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
+from assay import shared
 from assay.results import SEQUENCE
-from assay.rules import (
-    CONSTANT,
-    CORNERS,
-    DISTINCT,
-    INTEGERS,
-    MAGNITUDES,
-    ROWS,
-    UNIFORM,
-    WITH_INFINITY,
-    WITH_NAN,
-    Fill,
-    Literal,
-    ask,
-    resolve,
-)
-from assay.shared import BOTH, MOST_ELEMENTS, POSITIVE, REGIMES, SHARE
+from assay.rules import Fill, Literal, ask, resolve
+from assay.shared import BOTH, POSITIVE, REGIMES, SHARE
 from assay.spec import COMPLEX, FLOATING, INTEGER, TensorSpec
 
 USUAL = "usual"
@@ -117,32 +104,23 @@ _ROUNDED_COORDINATES = {
 _TIES = "which of several equal elements is selected, and gets the gradient, is not specified"
 _ELEMENTS = {"bulk": "elementwise functions are tested at -inf by the regime `infinity`"}
 
+# For elementwise functions; for functions that only move data.
+_EACH = Traits(EVERYTHING, False, without=_ELEMENTS)
+_MOVED = _EACH._replace(moves=True)
+_POOLED = Traits(exact_sums=True, blocked=True, in_float32=True, without=_MAXIMA)
 TRAITS: dict[str, Traits] = {
-    "unary": Traits(EVERYTHING, False, near_one=0.0, near_one_back=0.5, without=_ELEMENTS),
+    **dict.fromkeys("arithmetic comparison bitwise casting gather_scatter padding creation".split(), _EACH),
+    **dict.fromkeys("embedding inspection methods".split(), _EACH),
+    **dict.fromkeys("shape indexing joining selection diagonals".split(), _MOVED),
+    **dict.fromkeys("pooling adaptive_pooling".split(), _POOLED),
+    **dict.fromkeys("detection regions anchors".split(), Traits(coordinates=True, without=_COORDINATES)),
+    "unary": _EACH._replace(near_one_back=0.5),
     "activation": Traits(EVERYTHING, False, near_one=2.0),
-    "arithmetic": Traits(EVERYTHING, False, without=_ELEMENTS),
-    "comparison": Traits(EVERYTHING, False, without=_ELEMENTS),
-    "bitwise": Traits(EVERYTHING, False, without=_ELEMENTS),
-    "casting": Traits(EVERYTHING, False, without=_ELEMENTS),
-    "shape": Traits(EVERYTHING, False, moves=True, without=_ELEMENTS),
-    "indexing": Traits(EVERYTHING, False, moves=True, without=_ELEMENTS),
-    "joining": Traits(EVERYTHING, False, moves=True, without=_ELEMENTS),
-    "selection": Traits(EVERYTHING, False, moves=True, without=_ELEMENTS),
-    "gather_scatter": Traits(EVERYTHING, False, without=_ELEMENTS),
-    "diagonals": Traits(EVERYTHING, False, moves=True, without=_ELEMENTS),
-    "padding": Traits(EVERYTHING, False, without=_ELEMENTS),
-    "creation": Traits(EVERYTHING, False, without=_ELEMENTS),
-    "embedding": Traits(EVERYTHING, False, without=_ELEMENTS),
-    "inspection": Traits(EVERYTHING, False, without=_ELEMENTS),
-    "methods": Traits(EVERYTHING, False, without=_ELEMENTS),
     "reduction": Traits(rows=True, blocked=True, in_float32=True),
     "statistics": Traits(without={"exact": _TIES}),
     "cumulative": Traits(),
     "norms": Traits(blocked=True, in_float32=True),
-    "sorting": Traits(
-        EVERYTHING,
-        False,
-        moves=True,
+    "sorting": _MOVED._replace(
         without={
             "nan": _ORDER,
             "infinity": _TIES,
@@ -155,17 +133,12 @@ TRAITS: dict[str, Traits] = {
     "normalization": Traits(near_one=1.0, in_float32=True, without=_SPREADS),
     "products": Traits(products=True, in_float32=True),
     "convolution": Traits(chained=True, in_float32=True, without=_FINITE),
-    "pooling": Traits(exact_sums=True, blocked=True, in_float32=True, without=_MAXIMA),
-    "adaptive_pooling": Traits(exact_sums=True, blocked=True, in_float32=True, without=_MAXIMA),
     "resize": Traits(coordinates=True, without={**_FINITE, **_ROUNDED_COORDINATES}),
-    "detection": Traits(coordinates=True, without=_COORDINATES),
     "sparse": Traits(
         without={**_FINITE, "layout": "sparse tensors consist of indices and values, which have no strides"}
     ),
     "random": Traits(without=_DRAWS),
     "dropout": Traits(sums=False, without=_DRAWS),
-    "regions": Traits(coordinates=True, without=_COORDINATES),
-    "anchors": Traits(coordinates=True, without=_COORDINATES),
 }
 # The traits of an API that belongs to another family by its computation.
 MOVES = {"moves": True, "sums": False, "near_one": 0.0, "wide": EVERYTHING, "without": _ELEMENTS}
@@ -179,20 +152,10 @@ OTHERS = Traits(
 # Families without exponentials.
 _BUT_EXACT = {name: reason for name, reason in OTHERS.without.items() if name != "exact"}
 TRAITS |= dict.fromkeys(("fourier", "graph", "sparse_images"), Traits(without=_BUT_EXACT))
-TRAITS |= dict.fromkeys(("sequence_loss",), Traits(near_one=1.0, without=_BUT_EXACT))
-TRAITS |= dict.fromkeys(
-    # These take more steps than shapes show, and other steps on a GPU.
-    (
-        "attention",
-        "decomposition",
-        "fused",
-        "fused_attention",
-        "layers_recurrent",
-        "layers_transformer",
-        "layers_weighted",
-    ),
-    OTHERS._replace(chained=True),
-)
+TRAITS["sequence_loss"] = Traits(near_one=1.0, without=_BUT_EXACT)
+# These take more steps than shapes show, and other steps on a GPU.
+_STEPS = "attention decomposition fused fused_attention layers_recurrent layers_transformer layers_weighted"
+TRAITS |= dict.fromkeys(_STEPS.split(), OTHERS._replace(chained=True))
 # Fewer terms than this do not show how a sum is added up.
 FEWEST_OF_A_LONG_SUM = 4096
 
@@ -265,7 +228,7 @@ def skip_of(entry: Any, named: Mapping[str, Any], regime: str, tensors: Tensors 
             return Skip(_COMPOSED)
     if regime == SAME and (not traits_of(entry).blocked or tensors.elements < FEWEST_OF_A_LONG_SUM):
         return Skip("")
-    if not specs or tensors.elements > MOST_ELEMENTS and regime != SAME:
+    if not specs or tensors.elements > shared.MOST_ELEMENTS and regime != SAME:
         return Skip("")
     if (
         regime in FORWARD_ONLY
@@ -355,9 +318,9 @@ def changed_by(
     if spec.dtype in FLOATING or spec.dtype in COMPLEX:
         if not is_free(usual) or spec.dtype.startswith("float8"):
             return usual
-        return change(usual or Fill(UNIFORM, -0.5, 0.5, 0), spec, traits_of(entry))
+        return change(usual or Fill(shared.UNIFORM, -0.5, 0.5, 0), spec, traits_of(entry))
     if usual is None and spec.dtype == "bool" and regime == "exact" and spec.ndim > 1:
-        return Fill(ROWS, 0.0, 2.0, row_of(spec))
+        return Fill(shared.ROWS, 0.0, 2.0, row_of(spec))
     if usual is None and spec.dtype in INTEGER:
         return whole_change(spec, regime, traits_of(entry))
     if spec.dtype in INTEGER and are_distinct_values(usual):
@@ -367,12 +330,12 @@ def changed_by(
 
 def are_distinct_values(fill: Fill | Literal | None) -> bool:
     """Whether a fill of integers gives distinct values. Distinct indices are never negative."""
-    return isinstance(fill, Fill) and fill.kind == DISTINCT and fill.low < 0
+    return isinstance(fill, Fill) and fill.kind == shared.DISTINCT and fill.low < 0
 
 
 def is_free(fill: Fill | Literal | None) -> bool:
     """Whether an argument may take other real numbers than its rule gives."""
-    return fill is None or isinstance(fill, Fill) and fill.kind in (UNIFORM, DISTINCT)
+    return fill is None or isinstance(fill, Fill) and fill.kind in (shared.UNIFORM, shared.DISTINCT)
 
 
 def row_of(spec: TensorSpec) -> int:
@@ -390,7 +353,7 @@ def signs_of(fill: Fill) -> int:
 def wide(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
     """The fill under `wide`."""
     low, high = traits.wide
-    if fill.kind == DISTINCT:  # scaling by a power of two keeps values distinct
+    if fill.kind == shared.DISTINCT:  # scaling by a power of two keeps values distinct
         reach = max(abs(fill.low), abs(fill.high))
         most = min(high, LARGEST.get(spec.dtype, 2.0**127))
         factor = 2.0 ** max(0, math.frexp(most / reach)[1] - 1)
@@ -399,28 +362,28 @@ def wide(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
     signs = signs_of(fill)
     if fill.high <= 0:
         return fill
-    return Fill(MAGNITUDES, low, min(high, 1.0) if signs == SHARE else high, signs)
+    return Fill(shared.MAGNITUDES, low, min(high, 1.0) if signs == SHARE else high, signs)
 
 
 def nan(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
     """The fill under `nan`."""
     if spec.dtype in COMPLEX and not traits.moves:
         return fill
-    return Fill(WITH_NAN, fill.low, fill.high, row_of(spec))
+    return Fill(shared.WITH_NAN, fill.low, fill.high, row_of(spec))
 
 
 def infinity(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
     """The fill under `infinity`."""
     if spec.dtype in COMPLEX and not traits.moves or fill.low >= 0:
         return fill
-    return Fill(WITH_INFINITY, fill.low, fill.high, row_of(spec))
+    return Fill(shared.WITH_INFINITY, fill.low, fill.high, row_of(spec))
 
 
 def bulk(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
     """The fill under `bulk`."""
     if spec.dtype in COMPLEX or fill.low >= 0:
         return fill
-    return Fill(CONSTANT, float("-inf"), float("-inf"), 0)
+    return Fill(shared.CONSTANT, float("-inf"), float("-inf"), 0)
 
 
 def exact(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
@@ -429,14 +392,14 @@ def exact(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
     if signs == SHARE or fill.high <= 0:
         return fill
     low, high = (-3.0, 3.5) if signs == BOTH else (max(0.5, fill.low), 4.0)
-    return Fill(CORNERS, low, high, spec.size)
+    return Fill(shared.CORNERS, low, high, spec.size)
 
 
 def constant(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
     """The fill under `constant`: another number for each of three arguments."""
     share = 0.6 + 0.1 * (spec.index % 3)
     value = fill.low + share * (fill.high - fill.low)
-    return Fill(CONSTANT, value, value, 0)
+    return Fill(shared.CONSTANT, value, value, 0)
 
 
 def whole_change(spec: TensorSpec, regime: str, traits: Traits) -> Fill | None:
@@ -444,15 +407,15 @@ def whole_change(spec: TensorSpec, regime: str, traits: Traits) -> Fill | None:
     if regime == "wide":
         if traits.products:  # half of the bits, so that no product overflows
             high = 2.0 ** (int(spec.dtype.lstrip("uint")) // 2 - 3)
-            return Fill(INTEGERS, 0.0 if spec.dtype.startswith("u") else -high, high, 0)
-        return Fill(MAGNITUDES, 0.0, HUGE, BOTH)
+            return Fill(shared.INTEGERS, 0.0 if spec.dtype.startswith("u") else -high, high, 0)
+        return Fill(shared.MAGNITUDES, 0.0, HUGE, BOTH)
     unsigned = spec.dtype.startswith("u")
     if regime == "exact":
-        return Fill(INTEGERS, 0.0 if unsigned else -3.0, 4.0, 0)
+        return Fill(shared.INTEGERS, 0.0 if unsigned else -3.0, 4.0, 0)
     if regime == "bulk" and not unsigned:  # one sign: a 0 that nobody has written shows
-        return Fill(INTEGERS, -100.0, 0.0, 0)
+        return Fill(shared.INTEGERS, -100.0, 0.0, 0)
     if regime == "infinity" and "bulk" not in traits.without:
-        return Fill(INTEGERS, 1.0, 100.0, 0)
+        return Fill(shared.INTEGERS, 1.0, 100.0, 0)
     return None
 
 

@@ -16,24 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from assay.shared import (  # noqa: F401
-    BOXES,
-    CONSTANT,
-    CORNERS,
-    DISTINCT,
-    ENDS,
-    HALVES,
-    INCREASING,
-    INTEGERS,
-    MAGNITUDES,
-    MOST_ELEMENTS,
-    POSITIVE_DEFINITE,
-    ROWS,
-    SYMMETRIC,
-    UNIFORM,
-    WITH_INFINITY,
-    WITH_NAN,
-)
+from assay import shared
 
 Bound = float | Callable[..., float]
 
@@ -76,53 +59,53 @@ AnyRule = Rule | Fill | Literal | Callable[..., Any] | None
 
 def uniform(low: Bound = -0.5, high: Bound = 0.5) -> Rule:
     """Uniform over [low, high); for complex numbers in both parts."""
-    return Rule(UNIFORM, low, high)
+    return Rule(shared.UNIFORM, low, high)
 
 
 def positive(low: Bound = 0.1, high: Bound = 1.1) -> Rule:
     """Away from zero, for logarithms, roots and divisors."""
-    return Rule(UNIFORM, low, high)
+    return Rule(shared.UNIFORM, low, high)
 
 
 def integers(low: Bound, high: Bound) -> Rule:
     """Integers in [low, high), as in range(); also in a floating dtype. Four or more elements include the
     first integer, the last one, and two equal ones."""
-    return Rule(ENDS, low, high)
+    return Rule(shared.ENDS, low, high)
 
 
 def distinct(low: Bound = -0.5, high: Bound = 0.5) -> Rule:
     """No value twice, if the dtype has enough values: for sorting, top-k and pooling with indices."""
-    return Rule(DISTINCT, low, high)
+    return Rule(shared.DISTINCT, low, high)
 
 
 def increasing(low: Bound = -0.5, high: Bound = 0.5) -> Rule:
     """Increasing along the last axis."""
-    return Rule(INCREASING, low, high)
+    return Rule(shared.INCREASING, low, high)
 
 
 def symmetric(low: Bound = -0.5, high: Bound = 0.5) -> Rule:
     """Symmetric (Hermitian) in the last two axes."""
-    return Rule(SYMMETRIC, low, high)
+    return Rule(shared.SYMMETRIC, low, high)
 
 
 def positive_definite(low: Bound = -0.5, high: Bound = 0.5) -> Rule:
     """Symmetric and strictly diagonally dominant in the last two axes."""
-    return Rule(POSITIVE_DEFINITE, low, high)
+    return Rule(shared.POSITIVE_DEFINITE, low, high)
 
 
 def boxes(low: Bound, high: Bound) -> Rule:
     """Rows x1, y1, x2, y2 with x1 < x2 and y1 < y2, all within [low, high]."""
-    return Rule(BOXES, low, high)
+    return Rule(shared.BOXES, low, high)
 
 
 def halves(low: Bound = -3.0, high: Bound = 3.5) -> Rule:
     """Halves of integers in [low, high): zeros, ties, and values that round either way."""
-    return Rule(HALVES, low, high)
+    return Rule(shared.HALVES, low, high)
 
 
 def constant(value: Bound) -> Rule:
     """The same value everywhere."""
-    return Rule(CONSTANT, value, value)
+    return Rule(shared.CONSTANT, value, value)
 
 
 def literal(values: Callable[..., Sequence[float]]) -> Callable[..., Literal]:
@@ -147,11 +130,11 @@ def resolve(rule: AnyRule, arguments: Mapping[str, Any], this: Any) -> Fill | Li
     low = ask(low, arguments, this) if callable(low) else low
     high = ask(high, arguments, this) if callable(high) else high
     extent = ask(extent, arguments, this) if callable(extent) else extent
-    if kind == ENDS and this.size > MOST_ELEMENTS:  # they are there by chance
-        kind = INTEGERS
-    if kind in (DISTINCT, ENDS):
+    if kind == shared.ENDS and this.size > shared.MOST_ELEMENTS:  # they are there by chance
+        kind = shared.INTEGERS
+    if kind in (shared.DISTINCT, shared.ENDS):
         extent = this.size
-    elif kind in (INCREASING, SYMMETRIC, POSITIVE_DEFINITE):
+    elif kind in (shared.INCREASING, shared.SYMMETRIC, shared.POSITIVE_DEFINITE):
         extent = this.shape[-1] if this.shape else 1
     return Fill(kind, float(low), float(high), int(extent))
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from assay.regimes import CHANGES, EVERYTHING, Traits
-from assay.rules import UNIFORM, AnyRule, Fill, Literal, integers, uniform
+from assay.rules import AnyRule, Fill, Literal, integers, uniform
+from assay.shared import UNIFORM
 from assay.spec import FLOATING, INTEGER, TensorSpec
 
 PUBLIC = ("paddle.{}", "paddle.Tensor.{}")

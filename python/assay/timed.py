@@ -27,8 +27,9 @@ from typing import Any, NamedTuple
 from assay.call import Call
 from assay.inputs import Context
 from assay.results import flatten
+from assay.shared import LEAF_TENSOR, STAGES
 from assay.variant import Variant
-from assay.wire import CODES, STAGES, TENSOR, Job, Leaf, count_of
+from assay.wire import CODES, Job, Leaf, count_of
 
 CLOCK = time.perf_counter_ns
 
@@ -295,11 +296,9 @@ class Timed(Call):
             clocks["device"] = [self.device.between(*sample.events) for sample in samples]
         for clock, times in clocks.items():
             values = array("d", [time / calls for time in times])
-            offset = self.native.hand_over(values.buffer_info()[0], len(values), CODES["float64"])
-            path = f"{part.name} {clock} {cache}"
-            self.outputs.append(
-                Leaf(path, TENSOR, CODES["float64"], (len(values),), offset, None, 0, (), False, float(calls))
-            )
+            code, path = CODES["float64"], f"{part.name} {clock} {cache}"
+            offset = self.native.hand_over(values.buffer_info()[0], len(values), code)
+            self.outputs.append(Leaf(path, LEAF_TENSOR, code, (len(values),), offset, terms=float(calls)))
 
 
 def _switches() -> int:

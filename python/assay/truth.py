@@ -23,19 +23,14 @@ from assay.call import Call
 from assay.frameworks import Framework
 from assay.precise import precise
 from assay.regimes import OBSERVED, SAME, specs_in, traits_of
-from assay.rules import CONSTANT, ENDS, INTEGERS, Fill, Literal
+from assay.rules import Fill, Literal
+from assay.shared import CONSTANT, ENDS, INTEGERS
 from assay.spec import TensorSpec
 from assay.variant import Leaves, Variant
 from assay.wire import DTYPES
 
-WIDE = {
-    "float16": "float64",
-    "bfloat16": "float64",
-    "float32": "float64",
-    "float64": "float64",
-    "complex64": "complex128",
-    "complex128": "complex128",
-}
+WIDE = dict.fromkeys(("float16", "bfloat16", "float32", "float64"), "float64")
+WIDE |= dict.fromkeys(("complex64", "complex128"), "complex128")
 # Half an ulp of numbers just above a power of two, relative to the number.
 HALF_UNIT = {
     "float16": 2.0**-11,

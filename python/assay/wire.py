@@ -5,29 +5,7 @@ The native module reads and writes the messages, which src/wire/messages.fbs des
 
 from typing import Any, NamedTuple
 
-from assay.shared import (  # noqa: F401
-    DTYPES,
-    EQUALITY_CODES,
-    NO_KERNEL,
-    OK,
-    OUT_OF_MEMORY,
-    RAISED,
-    REFUSED,
-    SANITIZER,
-    SKIPPED,
-    STAGES,
-    UNSUPPORTED,
-)
-from assay.shared import LEAF_BOOLEAN as BOOLEAN  # noqa: F401
-from assay.shared import LEAF_COMPLEX as COMPLEX_NUMBER  # noqa: F401
-from assay.shared import LEAF_DISTRIBUTION as DISTRIBUTION  # noqa: F401
-from assay.shared import LEAF_DTYPE as DTYPE  # noqa: F401
-from assay.shared import LEAF_FLOATING as FLOAT  # noqa: F401
-from assay.shared import LEAF_INTEGER as INTEGER  # noqa: F401
-from assay.shared import LEAF_NONE as NONE  # noqa: F401
-from assay.shared import LEAF_OPAQUE as OPAQUE  # noqa: F401
-from assay.shared import LEAF_TENSOR as TENSOR  # noqa: F401
-from assay.shared import LEAF_TEXT as TEXT  # noqa: F401
+from assay.shared import DTYPES, REFUSED, SKIPPED, UNSUPPORTED  # noqa: F401
 from assay.spec import COMPLEX, FLOATING
 
 CODES = {name: code for code, name in enumerate(DTYPES)}

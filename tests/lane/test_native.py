@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from assay import rules
+from assay import shared
 from assay.wire import CODES, DTYPES
 
 native = pytest.importorskip("assay_native", reason="build the target assay_native_module")
@@ -37,15 +37,15 @@ ONES = {
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_one_in_every_dtype(dtype):
-    assert filled(native.fill, dtype, 5, rules.CONSTANT, 1.0, 1.0, 0) == ONES[dtype] * 5
+    assert filled(native.fill, dtype, 5, shared.CONSTANT, 1.0, 1.0, 0) == ONES[dtype] * 5
     assert filled(native.fill_literal, dtype, 2, struct.pack("2d", 1, 1)) == ONES[dtype] * 2
     assert filled(native.fill, dtype, 0) == b""
 
 
 def test_values_follow_their_rule():
-    values = struct.unpack("200i", filled(native.fill, "int32", 200, rules.INTEGERS, -3.0, 4.0, 0))
+    values = struct.unpack("200i", filled(native.fill, "int32", 200, shared.INTEGERS, -3.0, 4.0, 0))
     assert set(values) == set(range(-3, 4))
-    values = struct.unpack("100d", filled(native.fill, "float64", 100, rules.DISTINCT, 0.0, 1.0, 100))
+    values = struct.unpack("100d", filled(native.fill, "float64", 100, shared.DISTINCT, 0.0, 1.0, 100))
     assert len(set(values)) == 100 and 0 <= min(values) and max(values) < 1
     listed = (0.5, -2.0, float("inf"))
     written = filled(native.fill_literal, "float32", 3, struct.pack("3d", *listed))

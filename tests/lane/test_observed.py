@@ -4,7 +4,8 @@ import math
 
 import pytest
 from assay.observed import Values, drawn
-from assay.rules import DISTINCT, POSITIVE_DEFINITE, UNIFORM, Fill, Sample, integers, resolve
+from assay.rules import Fill, Sample, integers, resolve
+from assay.shared import DISTINCT, POSITIVE_DEFINITE, UNIFORM
 from assay.spec import TensorSpec
 
 SEEN = Values(-3.0, 88.0, 0, 0, 300, 1200)

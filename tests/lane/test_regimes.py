@@ -3,21 +3,22 @@
 import pytest
 from assay import regimes
 from assay.error_bar import ALONE, Inputs, bar_of, terms_of
-from assay.regimes import MOST_ELEMENTS, REGIMES, TRAITS, fill_of, skip_of
-from assay.rules import (
+from assay.regimes import REGIMES, TRAITS, fill_of, skip_of
+from assay.rules import Fill
+from assay.shared import (
     CONSTANT,
     CORNERS,
     DISTINCT,
     ENDS,
+    FEW_TERMS,
     INTEGERS,
     MAGNITUDES,
+    MOST_ELEMENTS,
     ROWS,
     UNIFORM,
     WITH_INFINITY,
     WITH_NAN,
-    Fill,
 )
-from assay.shared import FEW_TERMS
 from assay.spec import TensorSpec
 
 

@@ -11,7 +11,7 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 
-from assay import rules, wire  # noqa: E402
+from assay import rules, shared, wire  # noqa: E402
 from assay.draw_distribution import Distribution  # noqa: E402
 from assay.regimes import fill_of  # noqa: E402
 from assay.registry import changes_input, load_all  # noqa: E402
@@ -39,16 +39,16 @@ def filled(spec, fill):
     if fill is None:
         return x - 0.5
     low, high = max(fill.low, -1e3), min(fill.high, 1e3)
-    if fill.kind in (rules.INTEGERS, rules.ENDS):
+    if fill.kind in (shared.INTEGERS, shared.ENDS):
         return torch.floor(low + x * (high - low))
-    if fill.kind == rules.HALVES:
+    if fill.kind == shared.HALVES:
         return torch.floor(2 * (low + x * (high - low))) / 2
     x = low + x * (high - low)
-    if fill.kind == rules.INCREASING:
+    if fill.kind == shared.INCREASING:
         return x.sort(-1).values
-    if fill.kind in (rules.SYMMETRIC, rules.POSITIVE_DEFINITE):
+    if fill.kind in (shared.SYMMETRIC, shared.POSITIVE_DEFINITE):
         x = (x + x.mT) / 2
-    if fill.kind == rules.POSITIVE_DEFINITE:
+    if fill.kind == shared.POSITIVE_DEFINITE:
         x = x + EXTENT * max(abs(low), abs(high)) * torch.eye(EXTENT, dtype=torch.float64)
     return x
 

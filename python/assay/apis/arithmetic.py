@@ -10,8 +10,8 @@ from assay.orders import np
 from assay.reference import on_host, torch
 from assay.regimes import HALF, POSITIVE
 from assay.registry import api, same
-from assay.rules import MAGNITUDES, Fill, halves, integers, positive, uniform
-from assay.shared import FEW_TERMS, MOST_ELEMENTS
+from assay.rules import Fill, halves, integers, positive, uniform
+from assay.shared import FEW_TERMS, MAGNITUDES, MOST_ELEMENTS
 from assay.shorthand import FACTORS, IN_PLACE, METHOD_IN_PLACE, PUBLIC, edges, special, spread
 from assay.spec import FLOATING, INTEGER, TensorSpec
 

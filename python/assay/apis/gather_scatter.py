@@ -8,7 +8,8 @@ from assay.arguments import as_int
 from assay.known_deviation import follows
 from assay.reference import common_shape, torch
 from assay.registry import api, same
-from assay.rules import DISTINCT, Fill, Literal, constant, distinct, integers
+from assay.rules import Fill, Literal, constant, distinct, integers
+from assay.shared import DISTINCT
 from assay.shorthand import IN_PLACE, METHOD_IN_PLACE, PUBLIC, spread
 
 _WALK = 20_000  # rows of coordinates; longer tensors repeat them

@@ -8,7 +8,8 @@ from assay.reference import on_cpu, on_host, torch
 from assay.regimes import TRAITS
 from assay.registry import api
 from assay.residuals import pointed_at
-from assay.rules import DISTINCT, Fill, Literal, halves, increasing, integers, uniform
+from assay.rules import Fill, Literal, halves, increasing, integers, uniform
+from assay.shared import DISTINCT
 from assay.shorthand import LITERAL_LIMIT, PUBLIC, TIES, spread
 from assay.spec import FLOATING, INTEGER, TensorSpec
 

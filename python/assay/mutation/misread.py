@@ -7,7 +7,8 @@ from typing import Any
 from assay.mutation.elements import Elements, write_back
 from assay.mutation.leaves import inapplicable
 from assay.results import SEQUENCE
-from assay.rules import ENDS, Fill
+from assay.rules import Fill
+from assay.shared import ENDS
 
 Changed = tuple[list[Any], dict[str, Any]]
 Edit = Callable[[Any, Elements], str]

@@ -6,17 +6,8 @@ from typing import Any
 from assay.apis.arithmetic import WHOLE, dividend, signed_divisor
 from assay.apis.sorting import asked, met
 from assay.regimes import BOTH, row_of
-from assay.rules import (
-    MAGNITUDES,
-    WITH_INFINITY,
-    AnyRule,
-    Fill,
-    Literal,
-    constant,
-    increasing,
-    integers,
-    uniform,
-)
+from assay.rules import AnyRule, Fill, Literal, constant, increasing, integers, uniform
+from assay.shared import MAGNITUDES, WITH_INFINITY
 from assay.shorthand import LITERAL_LIMIT, cycled, special
 from assay.spec import COMPLEX, FLOATING, INTEGER
 from assay.torch_cases.bounds import TABLE
