@@ -258,6 +258,49 @@ TEST_F(Stragglers, ASmallDifferenceIsNone) {
 }
 
 // The name of the file has the host.
+// A GPU that is never idle and does the same in each step. Its host runs three steps ahead, and was
+// late once.
+RankTrace ahead(int early) {
+  RankTrace rank(0, 1);
+  const std::vector<int> marks{1000, 2000, 3700, 4000, 5000, 6000};
+  for (int i = 0; i < 3; ++i) rank.kernel("gemm", 100 + i, 110 + 1000 * i, 1110 + 1000 * i);
+  for (std::size_t i = 0; i + 1 < marks.size(); ++i) {
+    rank.range(fmt::format("ProfilerStep#{}", i), marks[i], marks[i + 1]);
+    rank.kernel("prefetch", marks[i] + 2, marks[i] + 5, marks[i] + 5 + early, 0, "", 8);
+    const int begin = 3110 + 1000 * static_cast<int>(i);
+    rank.kernel("gemm", marks[i] + 10, begin, begin + 1000);
+  }
+  return rank;
+}
+
+TEST_F(TheInsights, EarlierWorkIsNoPartOfTheFirstStep) {
+  load({ahead(3)});
+  EXPECT_EQ(analysis_.lengths, (std::vector<Nanos>(5, 1'000'000)));
+  EXPECT_THAT(insights_.culprits, IsEmpty());
+}
+
+TEST_F(TheInsights, MarksOfAHostThatRunsAheadAreNoSlowStep) {
+  load({ahead(200)});
+  EXPECT_THAT(insights_.culprits, IsEmpty()) << answer_table(analysis_, insights_);
+}
+
+TEST_F(TheInsights, CapturedLaunchesAreNotLost) {
+  RankTrace rank(0, 1);
+  const auto call = [&](const char* name, int begin) {
+    rank.event(fmt::format(
+        R"("cat":"cuda_runtime","name":"{}","ts":{},"dur":1,"args":{{"correlation":{}}})", name,
+        begin, 1000 + begin));
+  };
+  rank.kernel("gemm", 1, 2, 5);
+  call("cudaStreamBeginCapture", 10);
+  call("cudaLaunchKernel", 12);
+  call("cudaLaunchKernel", 14);
+  call("cudaStreamEndCapture", 16);
+  call("cudaLaunchKernel", 20);
+  load({rank});
+  EXPECT_EQ(insights_.quality.lost_launches, 1U);
+}
+
 TEST_F(TheInsights, AFileNamesItsHost) {
   const RankTrace rank(0, 1, "");
   const auto path = test::write(folder_ / "gpu-7.local_4711.1700000000.pt.trace.json", rank.text());

@@ -11,6 +11,7 @@ namespace {
 
 using test::RankTrace;
 using test::TheInsights;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 TEST(ServingBatches, OfKnownServers) {
@@ -77,6 +78,36 @@ TEST_F(TheInsights, ServersHavePhases) {
   ASSERT_FALSE(insights_.hosts.empty());
   EXPECT_EQ(insights_.hosts[0].what, "sample");
   EXPECT_THAT(insights_table(insights_), HasSubstr("prefill"));
+}
+
+// The stream's first kernel waits 50 ms for nothing that is recorded: the batch before it still
+// ran. Only a copy on another stream runs by then.
+TEST_F(TheInsights, WorkFromBeforeTheRecordingIsNoIdleTime) {
+  RankTrace rank(0, 1);
+  rank.range("step[DECODE bs=4]", 0, 400);
+  rank.kernel("copy_tokens", 2, 5, 8, 0, "", 3);
+  rank.kernel("gemm", 10, 50'010, 52'010);
+  rank.kernel("sample", 20, 52'010, 52'110);
+  load({rank});
+  EXPECT_EQ(analysis_.time(), 2'100'000);
+  EXPECT_EQ(insights_.replay.prompt, 2'100'000);
+  EXPECT_THAT(insights_.quality.lines(),
+              ElementsAre(HasSubstr("1 devices still did earlier work")));
+  ASSERT_EQ(insights_.serving.size(), 1U);
+  EXPECT_EQ(insights_.serving[0].busy, 2'100'000);
+  EXPECT_EQ(insights_.serving[0].waiting, 0);
+  EXPECT_EQ(insights_.serving[0].kernels, 3U);
+}
+
+// The device waits 5 ms for an event, not for its host.
+TEST_F(TheInsights, WithoutWaitsForTheHostADeviceStillWaits) {
+  RankTrace rank(0, 1);
+  rank.range("step[DECODE bs=4]", 0, 9'000);
+  rank.kernel("gemm", 1'000, 1'010, 2'010);
+  rank.kernel("gemm", 2'000, 7'010, 8'010);
+  load({rank});
+  EXPECT_EQ(analysis_.time(), 9'000'000);
+  EXPECT_EQ(insights_.replay.prompt, 9'000'000 - 1'010'000);
 }
 
 }  // namespace

@@ -88,8 +88,10 @@ TimeShare step_share(const Device& device, std::size_t stage, const Step& step,
                     waits);
   }
   const auto mine = device.by_step.find(step.number);
-  return share_of(device, stage, step.number, mine == device.by_step.end() ? Busy{} : mine->second,
-                  window, dependencies, waits);
+  const std::array<Interval, 1> cut{window};
+  return share_of(device, stage, step.number,
+                  mine == device.by_step.end() ? Busy{} : mine->second.within(cut), window,
+                  dependencies, waits);
 }
 
 // Sets when the GPU waited for its host, by the step of the host.
@@ -126,6 +128,7 @@ DeviceReport report_of(const Device& device, std::size_t stage, const std::vecto
   DeviceReport report;
   static_cast<DeviceIdentity&>(report) = device;
   report.counts = device.counts;
+  report.unrecorded = device.unrecorded;
   if (!device.any.empty()) {
     report.whole = share_of(device, stage, kNone, device.busy,
                             {device.any.front().begin, device.any.back().end}, dependencies);

@@ -70,6 +70,7 @@ struct DeviceReport : DeviceIdentity {
   TimeShare outside;
   WorkCounts outside_counts;
   std::vector<Lateness> late;    // as Analysis::steps
+  Nanos unrecorded = 0;          // as Device::unrecorded
   std::vector<Interval> stalls;  // its longest waits for the host, the longest first
   std::vector<Wait> waits;       // within the steps; only if analyse() was asked for them
 };

@@ -348,19 +348,24 @@ class CulpritFinder {
         !analysis_.steps.empty() && analysis_.windows.back().end > analysis_.steps.back().end;
     const std::size_t compared = lengths.size() > 2 ? lengths.size() - (drains ? 1 : 0) : 0;
     for (std::size_t step = 0; step < compared; ++step) {
-      excess[step] = lengths[step] - step_;
+      // Where hosts run ahead, only their marks may be far apart.
+      const Nanos behind = step > 0 && trace_.one_clock && !trace_.clocks_assumed
+                               ? analysis_.windows[step].end - analysis_.windows[step - 1].end
+                               : lengths[step];
+      excess[step] = std::min(lengths[step], behind) - step_;
       if (3 * analysis_.pauses[step] > excess[step]) continue;  // told as a pause
       for (const Culprit& one : culprits_) {
         // A host that runs ahead delays the step behind it.
         const bool ahead = one.part == Culprit::Part::host && step > 0 && one.in_step(step - 1);
         if (one.in_step(step) || ahead) excess[step] -= one.excess;
       }
-      if (4 * excess[step] > step_) causes[grown(step)].steps.push_back(step);
+      if (4 * excess[step] > step_) causes[grown(step, excess[step])].steps.push_back(step);
     }
     for (auto& [cause, one] : causes) {
       if (2 * one.steps.size() > lengths.size()) continue;  // steps of two kinds
       one = excess_in(excess, std::move(one.steps), false);
-      Culprit culprit = made("step", "all ranks", Culprit::Part::step, one, {});
+      Culprit culprit = made("step", analysis_.devices.size() == 1 ? name_of({0}) : "all ranks",
+                             Culprit::Part::step, one, {});
       const std::string did =
           analysis_.devices.empty() ? "" : comparer_.host_in_gap(0, one.steps.front());
       culprit.cause = cause;
@@ -369,14 +374,15 @@ class CulpritFinder {
     }
   }
 
-  // The part of the time that has grown most in a step.
-  std::string grown(std::size_t step) const {
+  // The part of the time that has grown most in a step, if it explains a fourth of the excess.
+  std::string grown(std::size_t step, Nanos excess) const {
     constexpr std::array<std::pair<const char*, TimePart>, 5> kParts{{{"compute", compute},
                                                                       {"communication", exposed},
                                                                       {"copies", copies},
                                                                       {"data loader", loading},
                                                                       {"host", launches}}};
-    std::pair<Nanos, const char*> most{0, "time outside all GPU work"};
+    const auto devices = static_cast<Nanos>(analysis_.devices.size());
+    std::pair<Nanos, const char*> most{devices * excess / 4, "time outside all GPU work"};
     for (const auto& [cause, time] : kParts) {
       Nanos more = 0;
       for (const DeviceReport& device : analysis_.devices) {

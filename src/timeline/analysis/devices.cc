@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <numeric>
 #include <tuple>
 #include <unordered_map>
@@ -91,7 +93,15 @@ void count(Kind kind, WorkCounts& counts) {
   if (kind == Kind::communication) ++counts.communication_kernels;
 }
 
-void add_work(const Trace& trace, const StepsOfSources& steps, const Slice& slice, Device& device) {
+// What a stream did until its first work of a step.
+struct Lead {
+  Nanos end = std::numeric_limits<Nanos>::min();
+  std::int64_t step = kNone;
+  Start first;
+};
+
+void add_work(const Trace& trace, const StepsOfSources& steps, const Slice& slice, Lead& lead,
+              Device& device) {
   const Interval interval{slice.begin, slice.end};
   device.busy.add(slice.kind, interval);
   count(slice.kind, device.counts);
@@ -102,8 +112,31 @@ void add_work(const Trace& trace, const StepsOfSources& steps, const Slice& slic
     device.launched |= steps.any(trace.tracks[launch->track].source);
     device.starts.push_back({slice.begin, launch->end});
   }
+  if (lead.step == kNone && step == kNone) lead.end = std::max(lead.end, slice.end);
+  if (lead.step == kNone && step != kNone) lead = {lead.end, step, device.starts.back()};
   device.by_step[step].add(slice.kind, interval);
   if (step == kNone) count(slice.kind, device.outside);
+}
+
+// Sets until when a device did earlier work. A stream whose first work waits for nothing that is
+// recorded did it before the recording.
+void find_carried(std::span<const Lead> leads, Device& device) {
+  constexpr Nanos kLeastWait = 100'000;
+  if (!device.launched || device.marks.empty()) return;
+  const Step& mark = device.marks.front();
+  for (const Lead& lead : leads) {
+    if (lead.step == mark.number) device.carried = std::max(device.carried, lead.end);
+  }
+  for (const Lead& lead : leads) {
+    if (lead.step != mark.number || lead.end > mark.begin) continue;
+    const auto next = std::ranges::lower_bound(device.any, lead.first.begin, {}, &Interval::begin);
+    const Nanos free = next == device.any.begin() ? mark.begin : std::prev(next)->end;
+    const Nanos wait = lead.first.begin - std::max({free, lead.first.launched, mark.begin});
+    const bool first = device.by_step[mark.number].begins_at(lead.first.begin, 20);
+    if (wait < kLeastWait || lead.first.begin < device.carried || !first) continue;
+    device.carried = lead.first.begin;
+    device.unrecorded = wait;
+  }
 }
 
 }  // namespace
@@ -129,6 +162,13 @@ Intervals Busy::all() const {
 
 Busy Busy::within(std::span<const Interval> cut) const {
   return {intersect(compute, cut), intersect(communication, cut), intersect(memory, cut)};
+}
+
+bool Busy::begins_at(Nanos time, int part) const {
+  if (span().begin >= time) return true;
+  const std::array<Interval, 1> before{Interval{std::numeric_limits<Nanos>::min(), time}};
+  const Intervals whole = all();
+  return part * measure(intersect(whole, before)) <= measure(whole);
 }
 
 Span Busy::span() const {
@@ -171,11 +211,12 @@ std::vector<Device> devices_of(const Trace& trace) {
   std::vector<std::size_t> device_of;
   std::vector<Device> devices = find_devices(trace, device_of);
   const StepsOfSources steps(trace);
+  std::vector<Lead> leads(trace.tracks.size());
   for (const Slice& slice : trace.slices) {
     if (!trace.tracks[slice.track].gpu) continue;
     Device& device = devices[device_of[slice.track]];
     if (!trace.tracks[slice.track].jobs || !device.has_work) {
-      add_work(trace, steps, slice, device);
+      add_work(trace, steps, slice, leads[slice.track], device);
     }
     PipelineJob job{.micro_batch = slice.micro_batch, .begin = slice.begin, .end = slice.end};
     if (slice.micro_batch != kNone && parse_job_type(trace.strings.text(slice.category), job)) {
@@ -196,6 +237,11 @@ std::vector<Device> devices_of(const Trace& trace) {
     std::ranges::sort(device.starts);
     for (auto& [step, busy] : device.by_step) busy.unite_all();
   }
+  std::vector<std::vector<Lead>> of_device(devices.size());
+  for (std::size_t i = 0; i < leads.size(); ++i) {
+    if (leads[i].step != kNone) of_device[device_of[i]].push_back(leads[i]);
+  }
+  for (std::size_t i = 0; i < devices.size(); ++i) find_carried(of_device[i], devices[i]);
   return devices;
 }
 

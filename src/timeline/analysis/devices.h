@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <span>
 #include <string>
@@ -24,7 +25,8 @@ struct Busy {
   void unite_all();
   Intervals all() const;
   Busy within(std::span<const Interval> cut) const;
-  Span span() const;  // of united intervals; empty without work
+  bool begins_at(Nanos time, int part) const;  // does at most this part of its work before
+  Span span() const;                           // of united intervals; empty without work
 };
 
 struct Start {
@@ -54,7 +56,11 @@ struct Device : DeviceIdentity {
   WorkCounts outside;
   std::vector<Start> starts;  // of work with a known launch, sorted
   Intervals queue_full;       // times at which a stream's launch queue was full
-  StageJobs jobs;             // ordered by begin
+  // Until then it did work that was launched before the first mark. The last part of it may be
+  // unrecorded.
+  Nanos carried = std::numeric_limits<Nanos>::min();
+  Nanos unrecorded = 0;
+  StageJobs jobs;  // ordered by begin
 };
 
 // A device is the GPU tracks with one device number of one process. Devices of logs keep the order

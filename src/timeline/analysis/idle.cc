@@ -186,8 +186,9 @@ std::vector<Wait> waits_of(const Device& device, std::size_t index,
   std::map<Nanos, std::int64_t> last_work;  // step, by the end of its work
   for (const auto& [step, busy] : device.by_step) last_work[busy.span().end] = step;
   const Span all{device.any.front().begin, device.any.back().end};
-  const std::array<Interval, 1> cut{
-      Interval{std::min(device.marks.front().begin, all.begin), all.end}};
+  const std::array<Interval, 1> cut{Interval{
+      device.unrecorded > 0 ? device.carried : std::min(device.marks.front().begin, all.begin),
+      all.end}};
   for (const Interval& gap : subtract(cut, device.any)) {
     const auto step = last_work.find(gap.begin);
     const bool drains = step != last_work.end();

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <map>
 
 namespace assay::timeline {
 namespace {
@@ -15,14 +17,32 @@ bool launches_kernels(std::string_view call) {
          call.ends_with("GraphLaunch");
 }
 
+// By track, when a thread captured a graph: then launches start nothing.
+std::map<std::uint32_t, Intervals> captures_of(const Trace& trace) {
+  std::map<std::uint32_t, Intervals> captures;
+  for (const Launch& launch : trace.launches) {  // of a thread in order
+    const std::string_view call = trace.strings.text(launch.name);
+    if (call.find("StreamBeginCapture") != std::string_view::npos) {
+      captures[launch.track].push_back({launch.begin, std::numeric_limits<Nanos>::max()});
+    } else if (call.find("StreamEndCapture") != std::string_view::npos) {
+      Intervals& mine = captures[launch.track];
+      if (!mine.empty()) mine.back().end = launch.end;
+    }
+  }
+  return captures;
+}
+
 void find_lost(const Trace& trace, Quality& quality) {
   std::vector<bool> seen(trace.launches.size());
   for (const Detail& detail : trace.details) {
     if (detail.launch != kNoIndex) seen[detail.launch] = true;
   }
+  const auto captures = captures_of(trace);
   for (std::size_t i = 0; i < seen.size(); ++i) {
     const Launch& launch = trace.launches[i];
     if (seen[i] || !launches_kernels(trace.strings.text(launch.name))) continue;
+    const auto mine = captures.find(launch.track);
+    if (mine != captures.end() && innermost(mine->second, launch.begin) != nullptr) continue;
     ++quality.lost_launches;
     quality.lost_time += launch.end - launch.begin;
   }
@@ -30,6 +50,8 @@ void find_lost(const Trace& trace, Quality& quality) {
 
 void find_hollow(const Analysis& analysis, Quality& quality) {
   for (const DeviceReport& device : analysis.devices) {
+    quality.unrecorded += device.unrecorded > 0 ? 1 : 0;
+    quality.unrecorded_time += device.unrecorded;
     for (const TimeShare& step : device.steps) {
       if (step.span <= 0 || step.compute + step.communication + step.memory > 0) continue;
       ++quality.hollow_steps;
@@ -95,6 +117,8 @@ std::vector<std::string> Quality::lines() const {
   };
   add(lost_launches, lost_time, "launches have no kernel: the profiler lost them");
   add(hollow_steps, hollow_time, "steps of a device have no GPU work");
+  add(unrecorded, unrecorded_time,
+      "devices still did earlier work, which is not recorded, when their first step was launched");
   add(overlapping, overlapping_time, "kernels begin before the last one of their stream ended");
   if (!apart.empty()) lines.push_back(apart);
   constexpr std::size_t kMaxFiles = 10;

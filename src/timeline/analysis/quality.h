@@ -15,6 +15,8 @@ struct Quality {
   Nanos lost_time = 0;              // of these calls, on the host
   std::uint64_t hollow_steps = 0;   // of a device, without GPU work
   Nanos hollow_time = 0;
+  std::uint64_t unrecorded = 0;  // devices that began with earlier work that is not in the trace
+  Nanos unrecorded_time = 0;
   std::uint64_t overlapping = 0;  // kernels that begin before their stream's last one ended
   Nanos overlapping_time = 0;
   std::uint64_t dropped = 0;         // damaged events

@@ -74,7 +74,7 @@ class Replayer {
   template <typename Recorded>
   Nanos mean_step(Delays delays, Recorded recorded) {
     return mean_step(recorded, [&](const Operation& one) {
-      return delays == Delays::recorded || one.keeps_delay ? one.delay : 0;
+      return delays == Delays::recorded ? one.delay : one.held;
     });
   }
   template <typename Is>
@@ -180,6 +180,7 @@ void Replayer::meet() {
 
 // How long operations wait for their hosts, after all that they follow.
 void Replayer::find_delays() {
+  constexpr Nanos kStart = 10'000;
   std::vector<std::int64_t> step_of(analysis_.devices.size(), kNone);  // number, by device
   for (Operation& operation : operations_) {
     Nanos ready = 0;
@@ -195,12 +196,20 @@ void Replayer::find_delays() {
     operation.host_step = static_cast<std::uint32_t>(
         steps_.of_host(trace_.tracks[slice.track].source, slice.begin - operation.delay / 2)
             .value_or(operation.step));
+    // What a launched operation waits for is no host, but for the time that a start takes.
+    if (const Launch* launch = trace_.launch_of(slice)) {
+      const Nanos launched = launch->end - analysis_.windows.front().begin;
+      const Nanos held = operation.begin - std::max(ready, launched);
+      operation.held =
+          std::min(operation.delay, std::max<Nanos>(0, launched > ready ? held - kStart : held));
+    }
     const auto link = links_.find(operation.slice);
-    operation.keeps_delay =
+    const bool linked =
         last != kNoIndex && link != links_.end() && operations_[last].slice == link->second;
     std::int64_t& step = step_of[operation.device];
     const std::int64_t number = analysis_.steps[operation.step].number;
-    operation.keeps_delay |= step != kNone && number > step + 1;  // nothing is recorded between
+    const bool skipped = step != kNone && number > step + 1;  // nothing is recorded between
+    if (linked || skipped) operation.held = operation.delay;
     step = number;
   }
 }

@@ -22,12 +22,12 @@ struct Operation {
   Nanos begin = 0;  // since the first step's begin
   Nanos end = 0;
   Nanos delay = 0;        // from the end of the last operation that it follows to its begin
+  Nanos held = 0;         // the part of the delay that is no wait for the host
   Nanos duration = 0;     // of a collective: the transfer
   Nanos usual_delay = 0;  // as its peers, if that is less
   Nanos ideal = 0;        // duration as its peers, if that is less
   std::uint32_t first_before = 0;  // the operations that it follows
   std::uint32_t count_before = 0;
-  bool keeps_delay = false;  // the delay is no wait for the host
 };
 
 // Sets ideal durations and usual delays: medians over the peers of the step, or over all steps for

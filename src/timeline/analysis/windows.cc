@@ -40,15 +40,18 @@ Windows::Windows(const Trace& trace, const std::vector<Device>& devices)
 
 void Windows::add(const Device& device, ByStep& windows) const {
   const Nanos pause = usual_pause(device.marks);
-  Nanos done = std::numeric_limits<Nanos>::min();  // the end of the work of earlier steps
+  Nanos done = device.carried;  // the end of earlier work
   for (std::size_t i = 0; i < device.marks.size(); ++i) {
     const Step& mark = device.marks[i];
     const auto busy = device.by_step.find(mark.number);
     const Span own = busy == device.by_step.end() ? Span{} : busy->second.span();
     const bool works = own.begin <= own.end;
     Span window{mark.begin, mark.begin};
-    if (done > mark.begin) window.begin = works ? std::min(done, own.begin) : done;
-    if (works) widen(window, own);
+    if (done > mark.begin) {
+      const bool later = !works || busy->second.begins_at(done, i == 0 ? 2 : 20);
+      window.begin = window.end = later ? done : std::min(done, own.begin);
+    }
+    if (works) widen(window, Span{std::max(own.begin, window.begin), own.end});
     const bool last = i + 1 == device.marks.size() || device.marks[i + 1].number != mark.number + 1;
     window.end = std::max(window.end, last ? mark.end + pause : window.begin);
     widen(windows[mark.number], window);

@@ -10,10 +10,11 @@
 
 namespace assay::timeline {
 
-// A step begins at the host's mark. If the GPU still ran work of earlier steps then, the step
-// begins when that work ended or with its own first work. A step ends where the next one begins;
-// the last one ends at its mark or with its last work. All devices of one clock share a step's
-// window. Devices without launches use the trace's steps as they are.
+// A step begins at the host's mark. If the GPU still ran earlier work then, recorded or not, the
+// step begins when that work ended, or with its own first work if more than a twentieth of its own
+// ran before (of the first step, a half). A step ends where the next one begins; the last one ends
+// at its mark or with its last work. All devices of one clock share a step's window. Devices
+// without launches use the trace's steps as they are.
 class Windows {
  public:
   Windows(const Trace& trace, const std::vector<Device>& devices);
