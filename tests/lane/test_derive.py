@@ -45,6 +45,8 @@ def test_the_cases_of_another_size_are_those_of_a_real_capture():
         (33, 49, 129),
         (32, 48, 128),
         (100, 131, 286),
+        (257, 577, 4097),
+        (96 * 257, 96 * 577, 96 * 4097),
     ],
 )
 def test_formulas(before, after, wanted):

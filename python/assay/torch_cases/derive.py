@@ -42,18 +42,24 @@ def cases_of(path: Path) -> list[str]:
 
 
 def explained(at: int, then: int, size: int, before: str, after: str) -> tuple[int, str] | None:
-    """The number at a third size, from those at two sizes: constant, proportional, square or linear. Before
-    it stands how far that is from a constant or a multiple. None if no formula explains it."""
+    """The number at a third size, from those at two: constant, a multiple of the size or of its square, or such
+    a multiple and an offset, the smaller one, as of a class token. Before it stands how far that is from a
+    constant or a multiple. None if no formula explains it."""
     if before == after:
         return int(before == str(at)), before  # the size itself should have changed
     if "." in before + after:
         return None
     old, new = int(before), int(after)
+    found = []
     for power in (1, 2):
-        if old * then**power == new * at**power:
-            return 0, str(old * size**power // at**power)
-    slope = Fraction(new - old, then - at)
-    return None if slope.denominator > MOST_PARTS else (4, str(int(old + slope * (size - at))))
+        slope = Fraction(new - old, then**power - at**power)
+        offset = old - slope * at**power
+        if slope.denominator <= MOST_PARTS**power and (power == 1 or offset.denominator == 1):
+            found.append((abs(offset), int(slope * size**power + offset)))
+    if not found:
+        return None
+    offset, number = min(found)
+    return 4 * bool(offset), str(number)
 
 
 def resized(small: list[str], large: list[str], at: int, then: int, size: int) -> Iterator[tuple[str, str]]:
