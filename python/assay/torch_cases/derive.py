@@ -42,9 +42,9 @@ def cases_of(path: Path) -> list[str]:
 
 
 def explained(at: int, then: int, size: int, before: str, after: str) -> tuple[int, str] | None:
-    """The number at a third size, from those at two: constant, a multiple of the size or of its square, or such
-    a multiple and an offset, the smaller one, as of a class token. Before it stands how far that is from a
-    constant or a multiple. None if no formula explains it."""
+    """The number at a third size, from those at two: constant, a multiple of the size or of its square, or
+    such a multiple and an offset, the smaller one, as of a class token. Before it stands how far that is from
+    a constant or a multiple. None if no formula explains it."""
     if before == after:
         return int(before == str(at)), before  # the size itself should have changed
     if "." in before + after:
