@@ -9,15 +9,14 @@
 
 #include "base/json.h"
 #include "base/markup.h"
+#include "base/table.h"
 #include "base/text.h"
-#include "base/utf8.h"
 #include "pages/page.h"
 
 namespace assay::campaign {
 namespace {
 
-constexpr std::size_t kMostRows = 200;    // of a table for people
-constexpr std::size_t kMostOfLine = 500;  // bytes of a failure there
+constexpr std::size_t kMostRows = 200;  // of a table for people
 
 // The kinds of stages in the order of the first model that has them.
 std::vector<std::string> kinds_of(const Findings& findings) {
@@ -116,33 +115,19 @@ std::string summary_line(const Findings& findings) {
 }
 
 std::string matrix_text(const Findings& findings, bool all) {
-  std::vector<std::vector<std::string>> rows{{"model"}};
+  std::vector<std::string> heads{"model"};
   const std::vector<std::string> kinds = kinds_of(findings);
-  rows[0].insert(rows[0].end(), kinds.begin(), kinds.end());
-  rows[0].insert(rows[0].end(), {"result", "s"});
+  heads.insert(heads.end(), kinds.begin(), kinds.end());
+  heads.insert(heads.end(), {"result", "s"});
+  Table table(heads);
   for (const UnitEnd& model : findings.models) {
     if (model.passed() && !all) continue;
-    std::vector<std::string>& row = rows.emplace_back();
-    row.push_back(one_line(model.key));
+    std::vector<std::string> row{one_line(model.key)};
     for (const std::string& kind : kinds) row.push_back(cell_of(model, kind));
-    row.push_back(model.state);
-    row.push_back(fmt::format("{:.1f}", model.seconds));
+    row.insert(row.end(), {model.state, fmt::format("{:.1f}", model.seconds)});
+    table.add(std::move(row));
   }
-  std::vector<std::size_t> widths(rows[0].size());
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], count_characters(row[i]));
-    }
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    if (rows.size() == 1) break;
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      line += row[i] + std::string(widths[i] - count_characters(row[i]) + 2, ' ');
-    }
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  }
+  std::string text = table.text();
   for (const Failure& each : findings.failures) text += failure_line(each) + "\n";
   for (const Failure& each : findings.fixed) {
     text += fmt::format("fixed  {}{}{}\n", each.model, each.stage.empty() ? "" : " · ", each.stage);
@@ -154,19 +139,16 @@ std::string markdown(const std::string& name, const Findings& findings) {
   std::string text =
       fmt::format("### {} {}\n\n{}\n", findings.new_failures() == 0 ? ":white_check_mark:" : ":x:",
                   escape_markdown(name), summary_line(findings));
-  if (findings.failures.empty()) return text;
-  text += "\n| | model | stage | state | detail |\n|---|---|---|---|---|\n";
-  std::size_t shown = 0;
+  Table table({"", "model", "stage", "state", "detail"});
   for (const bool known : {false, true}) {
     for (const Failure& each : findings.failures) {
-      if (each.known != known || shown++ >= kMostRows) continue;
-      text += fmt::format("| {} | {} | {} | {} | {} |\n", mark_of(each),
-                          escape_markdown(each.model), escape_markdown(each.stage),
-                          escape_markdown(each.state), escape_markdown(each.detail));
+      if (each.known != known) continue;
+      table.row(mark_of(each), escape_markdown(each.model), escape_markdown(each.stage),
+                escape_markdown(each.state), escape_markdown(each.detail));
     }
   }
-  if (shown > kMostRows) text += fmt::format("\nand {} more\n", shown - kMostRows);
-  return text;
+  const std::string rows = table.markdown(kMostRows);
+  return rows.empty() ? text : text + '\n' + rows;
 }
 
 std::string junit(const std::string& name, const Findings& findings) {

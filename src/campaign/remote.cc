@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <climits>
 #include <cstdlib>
 
 #include "base/interrupts.h"
 #include "base/terminal.h"
+#include "base/values.h"
 #include "campaign/results.h"
 #include "chain/stage/stage_run.h"
 
@@ -62,8 +62,7 @@ RemoteWord read_remote_line(std::string_view line) {
   if (!line.starts_with(kEnded)) return {};
   line.remove_prefix(kEnded.size());
   int code = 0;
-  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), code);
-  if (error != std::errc() || end != line.data() + line.size()) return {};
+  if (!read_number(line, code)) return {};
   return {true, code};
 }
 

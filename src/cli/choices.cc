@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/nearest.h"
+#include "base/values.h"
 
 namespace assay {
 
@@ -28,9 +29,7 @@ CLI::Validator not_empty() {
 CLI::Validator whole_number() {
   const auto check = [](const std::string& text) -> std::string {
     std::uint64_t number = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stop, code] = std::from_chars(text.data(), end, number);
-    if (code == std::errc() && stop == end) return {};
+    if (read_number(text, number)) return {};
     return fmt::format("takes a whole number from 0 to 2^64 - 1, not {}", text);
   };
   return {check, ""};

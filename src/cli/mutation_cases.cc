@@ -1,12 +1,14 @@
 #include "cli/mutation_cases.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "base/atomic_file.h"
 #include "case/canonical.h"
 #include "case/corpus.h"
 #include "schedule/cost.h"
@@ -60,6 +62,13 @@ Result<std::vector<std::string>> choose_cases_of_apis(const std::vector<std::str
     return usage_error(
         "the corpus has no case of at most 131,072 elements: --api_config_file names another");
   return chosen;
+}
+
+Status use_cases(const std::vector<std::string>& cases, RunConfig& config) {
+  ASSAY_CHECK(make_folder(config.folder));
+  const std::filesystem::path file = config.folder / "cases.txt";
+  config.sources = {{}, {file.string()}};
+  return write_file(file, fmt::format("{}\n", fmt::join(cases, "\n")));
 }
 
 }  // namespace assay

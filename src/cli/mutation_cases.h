@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/run_config.h"
 
 namespace assay {
 
@@ -16,5 +17,8 @@ namespace assay {
 // an empty tensor and lines that do not parse are left out.
 Result<std::vector<std::string>> choose_cases_of_apis(const std::vector<std::string>& patterns,
                                                       std::uint64_t seed, std::uint32_t each);
+
+// Writes the cases to a file in the run's folder, which becomes its corpus.
+Status use_cases(const std::vector<std::string>& cases, RunConfig& config);
 
 }  // namespace assay

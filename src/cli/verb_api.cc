@@ -67,9 +67,7 @@ Status write_markdown(RunReader& run, const MarkdownFile& to, const RunReport& r
 // A line for each of the cases that took longest in their slot.
 Result<std::string> slowest(RunReader& run, std::size_t most) {
   std::multimap<std::uint64_t, std::string> longest;
-  RunQuery query;
-  query.records = false;
-  ASSAY_CHECK(run.each(query, [&](const FinishedCase& finished) -> Status {
+  ASSAY_CHECK(run.each({.records = false}, [&](const FinishedCase& finished) -> Status {
     longest.emplace(finished.took_us, finished.text);
     if (longest.size() > most) longest.erase(longest.begin());
     return {};

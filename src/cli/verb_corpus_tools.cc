@@ -124,10 +124,7 @@ Status read_outcomes(const ToolOptions& options, CorpusFilter& filter) {
   for (const std::string& name : split_at(options.outcomes, ',')) {
     const std::optional<Outcome> outcome = find_outcome(name);
     if (!outcome) return usage_error("--outcome: there is no outcome " + name);
-    RunQuery query;
-    query.rows = RunQuery::Rows::outcome;
-    query.outcome = *outcome;
-    query.records = false;
+    const RunQuery query{.rows = RunQuery::Rows::outcome, .outcome = *outcome, .records = false};
     ASSAY_CHECK(store->each(query, [&](const FinishedCase& finished) -> Status {
       filter.ids->insert(finished.id);
       return {};

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -11,6 +10,7 @@
 #include "base/json.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "base/values.h"
 #include "case/canonical.h"
 #include "case/parser.h"
 #include "cli/settings.h"
@@ -41,13 +41,9 @@ constexpr int kScriptLimit = 90;  // seconds
 FrameworkConfig interpreter(const Settings& settings, const FindingOptions& options,
                             const std::map<std::string, std::string>& properties,
                             const std::string& role) {
-  const auto property = [&](const std::string& key) {
-    const auto found = properties.find(role + key);
-    return found == properties.end() ? std::string() : found->second;
-  };
-  const std::string framework = property(".framework");
+  const std::string framework = value_at(properties, role + ".framework");
   const std::string& python = framework == "torch" ? options.torch_python : options.paddle_python;
-  const std::string label = property(".lane");
+  const std::string label = value_at(properties, role + ".lane");
   if (settings.lanes.contains(label)) return settings.lane(label, python).framework;
   return settings.framework(framework, python);
 }
@@ -90,9 +86,8 @@ Result<int> run_finding(const FindingOptions& options) {
   auto found = std::ranges::find_if(
       findings, [&](const Finding& each) { return each.key.digest() == options.which; });
   std::size_t number = 0;
-  const char* const end = options.which.data() + options.which.size();
-  if (found == findings.end() && std::from_chars(options.which.data(), end, number).ptr == end &&
-      number > 0 && number <= findings.size()) {
+  if (found == findings.end() && read_number(options.which, number) && number > 0 &&
+      number <= findings.size()) {
     found = findings.begin() + static_cast<std::ptrdiff_t>(number - 1);
   }
   if (found == findings.end()) {

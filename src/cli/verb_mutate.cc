@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <memory>
 
 #include "base/atomic_file.h"
@@ -10,6 +9,7 @@
 #include "base/nearest.h"
 #include "base/process.h"
 #include "base/text.h"
+#include "base/values.h"
 #include "cli/api_config.h"
 #include "cli/api_options.h"
 #include "cli/api_progress.h"
@@ -53,28 +53,18 @@ Status choose_faults(const MutateOptions& options, wire::CaseSettingsT& settings
     }
   }
   const std::string_view text = options.sample;
-  std::uint32_t share = 0;
-  const auto read = std::from_chars(text.data() + std::min<std::size_t>(2, text.size()),
-                                    text.data() + text.size(), share);
-  if (!text.starts_with("1/") || read.ec != std::errc() || read.ptr != text.data() + text.size() ||
-      share == 0) {
-    return usage_error("--sample takes a share such as 1/10, not " + options.sample);
+  if (text.starts_with("1/") && read_number(text.substr(2), settings.mutants_share) &&
+      settings.mutants_share > 0) {
+    return {};
   }
-  settings.mutants_share = share;
-  return {};
+  return usage_error("--sample takes a share such as 1/10, not " + options.sample);
 }
 
-// Writes the chosen cases to a file in the run's folder, which becomes its corpus.
+// The chosen cases become the run's corpus.
 Status choose_cases(const MutateOptions& options, RunConfig& config) {
   ASSAY_TRY(const std::vector<std::string> chosen,
             choose_cases_of_apis(config.sources.patterns, config.settings.seed, options.cases));
-  ASSAY_CHECK(make_folder(config.folder));
-  const std::filesystem::path file = config.folder / "cases.txt";
-  ASSAY_TRY(AtomicFile out, AtomicFile::create(file));
-  for (const std::string& text : chosen) ASSAY_CHECK(out.write(text + "\n"));
-  ASSAY_CHECK(out.commit());
-  config.sources = {{}, {file.string()}};
-  return {};
+  return use_cases(chosen, config);
 }
 
 // Prints the table. Python makes it, because it knows the families of the APIs.

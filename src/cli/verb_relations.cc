@@ -9,6 +9,7 @@
 
 #include "base/atomic_file.h"
 #include "base/nearest.h"
+#include "base/table.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "cli/api_config.h"
@@ -142,12 +143,7 @@ Result<Outcomes> Runs::run(RunConfig config, const std::string& name,
   if (cases.empty() || interrupted_) return found;
   config.folder = base_.folder / name;
   const FreshFolder folder(config.folder);
-  ASSAY_CHECK(make_folder(config.folder));
-  const std::filesystem::path file = config.folder / "cases.txt";
-  ASSAY_TRY(AtomicFile out, AtomicFile::create(file));
-  for (const std::string& text : cases) ASSAY_CHECK(out.write(text + "\n"));
-  ASSAY_CHECK(out.commit());
-  config.sources = {{}, {file.string()}};
+  ASSAY_CHECK(use_cases(cases, config));
   ApiProgress progress(config, true);
   ASSAY_TRY(const RunSummary summary, run_in(folder, config, progress.observer()));
   interrupted_ = summary.ending == RunEnding::interrupted;
@@ -224,8 +220,7 @@ Status Runs::within_rounding(const Relation& relation, const Outcomes& left) {
 // Prints how many APIs have each relation, and what was lost.
 int print_table(const RelationTable& table, const std::filesystem::path& folder,
                 const std::vector<std::string>& lost) {
-  show_text(stdout, fmt::format("{:<16} {:>8} {:>10} {:>8} {:>8}\n", "relation", "bits", "rounding",
-                                "no", "nothing"));
+  Table shown({"relation", ">bits", ">rounding", ">no", ">nothing"});
   for (const std::string& relation : table.relations) {
     std::array<std::size_t, 4> counts{};
     for (const auto& [api, cells] : table.apis) {
@@ -236,9 +231,9 @@ int print_table(const RelationTable& table, const std::filesystem::path& folder,
           each.gradient == Held::nothing ? each.result : std::min(each.result, each.gradient);
       ++counts.at(static_cast<std::size_t>(worst));
     }
-    show_text(stdout, fmt::format("{:<16} {:>8} {:>10} {:>8} {:>8}\n", relation, counts[3],
-                                  counts[2], counts[1], counts[0]));
+    shown.row(relation, counts[3], counts[2], counts[1], counts[0]);
   }
+  show_text(stdout, shown.text());
   for (const std::string& line : lost) show_text(stdout, "lost: " + line + "\n");
   show_text(stdout, fmt::format("{} APIs; table: {}/relations.md, relations.json\n",
                                 table.apis.size(), folder.string()));
@@ -302,9 +297,7 @@ Result<int> run_relations(const RelationsOptions& options) {
     if (runs.interrupted()) return kInterrupted;
   }
   ASSAY_CHECK(table.write(base.folder / "relations.json"));
-  ASSAY_TRY(AtomicFile page, AtomicFile::create(base.folder / "relations.md"));
-  ASSAY_CHECK(page.write(table.markdown()));
-  ASSAY_CHECK(page.commit());
+  ASSAY_CHECK(write_file(base.folder / "relations.md", table.markdown()));
   return print_table(table, base.folder, lost_relations(before, table));
 }
 

@@ -76,10 +76,7 @@ Status list_cases(RunReader& run, const std::string& text) {
       return {};
     }));
   }
-  RunQuery query;
-  query.rows = RunQuery::Rows::outcome;
-  query.outcome = wanted;
-  query.records = false;
+  const RunQuery query{.rows = RunQuery::Rows::outcome, .outcome = wanted, .records = false};
   return run.each(query, [](const FinishedCase& finished) -> Status {
     show_line(stdout, finished.text);
     return {};

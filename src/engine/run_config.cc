@@ -1,10 +1,11 @@
 #include "engine/run_config.h"
 
+#include "base/values.h"
+
 namespace assay {
 
 std::string fact_of(const GoldensConfig& goldens, const std::string& key) {
-  const auto found = goldens.facts.find(key);
-  return found == goldens.facts.end() ? std::string() : found->second;
+  return value_at(goldens.facts, key);
 }
 
 std::filesystem::path store_of(const RunConfig& config) {

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <string_view>
 
@@ -12,6 +11,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "base/toml.h"
+#include "base/values.h"
 #include "store/known_deviations.h"
 
 namespace assay {
@@ -84,8 +84,7 @@ Status read_fault(TomlTable& table, Baseline& baseline, FaultKey& key) {
 }
 
 bool read_count(std::string_view text, std::int64_t& count) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  return error == std::errc() && end == text.data() + text.size() && count >= 0;
+  return read_number(text, count) && count >= 0;
 }
 
 // "paddle.add float16" = "12 of 40": counts of one API and dtype.
@@ -283,8 +282,7 @@ Result<WrittenBaseline> write_baseline(RunReader& run, const std::filesystem::pa
   std::string text = fmt::format("{}version = {}\n{}", old.head, kBaselineVersion,
                                  settings_block(old.is_list ? old.past.properties : properties));
   for (const auto& [key, known] : faults) {
-    const auto comment = old.comments.find(key);
-    text += fault_block(key, known, comment == old.comments.end() ? "" : comment->second);
+    text += fault_block(key, known, value_at(old.comments, key));
   }
   text += coverage_block(coverages, "not_judged", &Coverage::not_judged);
   text += coverage_block(coverages, "rejected", &Coverage::rejected);

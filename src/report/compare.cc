@@ -11,6 +11,7 @@
 #include <memory>
 #include <tuple>
 
+#include "base/values.h"
 #include "case/parser.h"
 #include "report/run_report.h"
 #include "store/known_deviations.h"
@@ -59,8 +60,7 @@ Result<std::vector<SettingChange>> changed_settings(const std::map<std::string, 
   const std::map<std::string, std::string>& before = past.properties;
   std::vector<SettingChange> changes;
   const auto value = [](const auto& all, const std::string& key) {
-    const auto found = all.find(key);
-    return found == all.end() ? std::string("(not kept)") : found->second;
+    return value_at(all, key, "(not kept)");
   };
   std::map<std::string, std::string> all = before;
   // What a baseline file does not state may be anything.
@@ -88,8 +88,7 @@ std::vector<ComparedBuild> compared_builds(const Properties& now, const Properti
   for (const char* role : {"test.lane", "reference.lane"}) {
     const auto lane = now.find(role);
     if (lane == now.end()) continue;
-    const auto past_lane = before.find(role);
-    const std::string& past_label = past_lane == before.end() ? lane->second : past_lane->second;
+    const std::string past_label = value_at(before, role, lane->second);
     builds.push_back({lane->second, build_of(before, past_label), build_of(now, lane->second)});
   }
   return builds;
@@ -98,13 +97,11 @@ std::vector<ComparedBuild> compared_builds(const Properties& now, const Properti
 // Whether both runs had a reference lane with the same build, device and execution.
 bool same_reference(const std::map<std::string, std::string>& now,
                     const std::map<std::string, std::string>& before) {
-  const auto value = [](const auto& all, const std::string& key) {
-    const auto found = all.find(key);
-    return found == all.end() ? std::string() : found->second;
+  const std::string label = value_at(now, "reference.lane");
+  if (value_at(now, label).empty()) return false;
+  const auto same = [&](const std::string& key) {
+    return value_at(now, key) == value_at(before, key);
   };
-  const std::string label = value(now, "reference.lane");
-  if (value(now, label).empty()) return false;
-  const auto same = [&](const std::string& key) { return value(now, key) == value(before, key); };
   return same(label) && same("reference.lane") && same("reference.device") &&
          same("reference.execution");
 }
@@ -178,15 +175,11 @@ ComparedFault compare_fault(const FaultSums& now, std::int64_t judged, const Kno
 bool counts(const FaultKey& key, bool strict) { return strict || info(key.outcome).failed; }
 
 void compare_faults(const RunFaults& now, const PastRun& past, RunComparison& comparison) {
-  const auto judged = [&](const std::string& api) {
-    const auto found = now.judged.find(api);
-    return found == now.judged.end() ? 0 : found->second;
-  };
   for (const auto& [key, sums] : now.faults) {
     if (!counts(key, comparison.strict)) continue;
     const auto known = past.faults.find(key);
-    comparison.faults[key] =
-        compare_fault(sums, judged(key.api), known == past.faults.end() ? nullptr : &known->second);
+    comparison.faults[key] = compare_fault(sums, value_at(now.judged, key.api),
+                                           known == past.faults.end() ? nullptr : &known->second);
   }
   for (const auto& [key, known] : past.faults) {
     if (!counts(key, comparison.strict) || now.faults.contains(key)) continue;
@@ -258,10 +251,7 @@ bool shows_change(const ComparedFault& compared, const FaultExtent& extent) {
 }
 
 RunQuery failures(bool strict) {
-  RunQuery query;
-  query.rows = strict ? RunQuery::Rows::listed : RunQuery::Rows::failed;
-  query.records = false;
-  return query;
+  return {.rows = strict ? RunQuery::Rows::listed : RunQuery::Rows::failed, .records = false};
 }
 
 Status find_examples(RunReader& now, RunComparison& comparison) {

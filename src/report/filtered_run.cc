@@ -34,9 +34,7 @@ Status FilteredRun::each_invalid(const VisitInvalid& visit) {
 
 Result<StoreCounts> FilteredRun::counts() {
   StoreCounts counts;
-  RunQuery query;
-  query.records = false;
-  ASSAY_CHECK(each(query, [&](const FinishedCase&) -> Status {
+  ASSAY_CHECK(each({.records = false}, [&](const FinishedCase&) -> Status {
     ++counts.finished;
     return {};
   }));

@@ -131,10 +131,7 @@ std::vector<Finding> FindingsCollector::findings() const {
 Result<std::vector<Finding>> findings_of(RunReader& run, const RunComparison* comparison,
                                          std::uint64_t most) {
   FindingsCollector collector(comparison);
-  RunQuery query;
-  query.rows = RunQuery::Rows::failed;
-  query.most = most;
-  query.records = false;
+  const RunQuery query{.rows = RunQuery::Rows::failed, .most = most, .records = false};
   ASSAY_CHECK(run.each(query, [&](const FinishedCase& finished) -> Status {
     collector.add(finished);
     return {};

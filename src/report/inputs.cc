@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <type_traits>
 
+#include "base/values.h"
 #include "fill/numbers.h"
 
 namespace assay {
@@ -72,15 +72,10 @@ Result<FillRule> rule_of(const wire::Filling* filling, DType dtype) {
 }  // namespace
 
 Result<std::uint64_t> run_seed(const std::map<std::string, std::string>& properties) {
-  const auto found = properties.find("seed");
   std::uint64_t seed = 0;
-  if (found == properties.end()) return seed;
-  const std::string& text = found->second;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), seed).ptr;
-  if (text.empty() || end != text.data() + text.size()) {
-    return fail(fmt::format("the run's seed is not a number: {}", text));
-  }
-  return seed;
+  const std::string text = value_at(properties, "seed", "0");
+  if (read_number(text, seed)) return seed;
+  return fail(fmt::format("the run's seed is not a number: {}", text));
 }
 
 bool has_lanes(const wire::Record& record) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/values.h"
 #include "case/canonical.h"
 #include "case/parser.h"
 #include "report/inputs.h"
@@ -157,9 +158,7 @@ Result<nlohmann::json> script_request(const Properties& properties, const FoundC
                                       const Fault& fault) {
   const bool of_reference = fault.lane == "reference" || fault.outcome == Outcome::reference_error;
   const std::string role = of_reference ? "reference" : "test";
-  const auto label = properties.find(role + ".lane");
-  const std::string build =
-      build_of(properties, label == properties.end() ? std::string() : label->second);
+  const std::string build = build_of(properties, value_at(properties, role + ".lane"));
   ASSAY_TRY(const std::uint64_t seed, run_seed(properties));
   const Values values(parsed, trial, seed, found.id);
   nlohmann::json request = {{"case", found.text},

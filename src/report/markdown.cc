@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/markup.h"
+#include "base/table.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "case/canonical.h"
@@ -65,29 +66,16 @@ class Rows {
   }
 
   std::string table() const {
-    if (lines_.empty()) return {};
-    std::string text =
-        "\n| | API | where | how | why | values | dtypes | cases | reproduce |\n"
-        "|---|---|---|---|---|---|---|--:|---|\n";
-    const std::size_t shown = std::min(lines_.size(), kMostRows);
-    for (std::size_t i = 0; i < shown; ++i) text += lines_[i];
-    if (shown == lines_.size()) return text;
-    std::map<std::string_view, std::size_t> more;
-    for (std::size_t i = shown; i < states_.size(); ++i) ++more[states_[i]];
-    std::vector<std::string> words;
-    words.reserve(more.size());
-    for (const auto& [state, count] : more) words.push_back(fmt::format("{} {}", count, state));
-    return text + fmt::format("\nand {} more: {}\n", lines_.size() - shown, fmt::join(words, ", "));
+    const std::string text = table_.markdown(kMostRows);
+    return text.empty() ? text : '\n' + text;
   }
 
  private:
   void add(const Row& row) {
-    states_.push_back(row.state);
-    lines_.push_back(fmt::format(
-        "| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", row.state, code(row.key->api),
-        cell(row.key->where), cell(row.how), cell(row.how.ends_with(row.why) ? "" : row.why),
-        cell(fmt::format("{}", fmt::join(row.extent->values, ", "))),
-        cell(fmt::format("{}", fmt::join(row.extent->dtypes, ", "))), row.cases, row.last));
+    table_.row(row.state, code(row.key->api), cell(row.key->where), cell(row.how),
+               cell(row.how.ends_with(row.why) ? "" : row.why),
+               cell(fmt::format("{}", fmt::join(row.extent->values, ", "))),
+               cell(fmt::format("{}", fmt::join(row.extent->dtypes, ", "))), row.cases, row.last);
   }
 
   // What came and what is right at the element that shows the fault, or else the message.
@@ -165,8 +153,7 @@ class Rows {
 
   const MarkdownParts& parts_;
   std::map<FaultKey, std::size_t> places_;  // indexes of the findings
-  std::vector<std::string> lines_;
-  std::vector<std::string_view> states_;
+  Table table_{{"", "API", "where", "how", "why", "values", "dtypes", ">cases", "reproduce"}};
 };
 
 // "309 cases: 283 pass, 21 mismatch", and the builds: with a comparison, those of both sides.

@@ -9,6 +9,8 @@
 #include "base/atomic_file.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/table.h"
+#include "base/values.h"
 
 namespace assay {
 namespace {
@@ -75,18 +77,17 @@ void RelationCell::add(Held of_result, Held of_gradient, std::string_view text) 
 }
 
 std::string RelationTable::markdown() const {
-  std::string text = fmt::format("| API | {} |\n|---", fmt::join(relations, " | "));
-  for (std::size_t place = 0; place < relations.size(); ++place) text += "|---";
-  text += "|\n";
+  std::vector<std::string> heads{"API"};
+  heads.insert(heads.end(), relations.begin(), relations.end());
+  Table table(heads);
   for (const auto& [api, cells] : apis) {
-    text += fmt::format("| {} ", api);
+    std::vector<std::string> row{api};
     for (const std::string& relation : relations) {
-      const auto cell = cells.find(relation);
-      text += fmt::format("| {} ", cell == cells.end() ? "·" : sign_of(cell->second));
+      row.push_back(sign_of(value_at(cells, relation)));
     }
-    text += "|\n";
+    table.add(std::move(row));
   }
-  return text +
+  return table.markdown() +
          "\n`=` bit for bit, `≈` within rounding, `≠` not, `·` nothing to compare; "
          "a second sign is that of the gradient.\n";
 }
@@ -96,9 +97,7 @@ Status RelationTable::write(const std::filesystem::path& file) const {
   for (const auto& [api, cells] : apis) {
     for (const auto& [relation, cell] : cells) made["apis"][api][relation] = json_of(cell);
   }
-  ASSAY_TRY(AtomicFile out, AtomicFile::create(file));
-  ASSAY_CHECK(out.write(dumped(made, 1) + "\n"));
-  return out.commit();
+  return write_file(file, dumped(made, 1) + "\n");
 }
 
 Result<RelationTable> RelationTable::read(const std::filesystem::path& file) {
@@ -131,8 +130,7 @@ std::vector<std::string> lost_relations(const RelationTable& before, const Relat
     if (found == now.apis.end()) continue;
     for (const auto& [relation, was] : cells) {
       if (std::ranges::find(now.relations, relation) == now.relations.end()) continue;
-      const auto cell = found->second.find(relation);
-      const RelationCell is = cell == found->second.end() ? RelationCell() : cell->second;
+      const RelationCell is = value_at(found->second, relation);
       compare(api, relation, "result", was.result, is.result);
       compare(api, relation, "gradient", was.gradient, is.gradient);
     }

@@ -182,9 +182,7 @@ std::string canonical_if_case(std::string_view text) {
 }
 
 Status read_record(RunReader& run, FoundCase& found) {
-  RunQuery query;
-  query.ids = {&found.id, 1};
-  return run.each(query, [&](const FinishedCase& finished) -> Status {
+  return run.each({.ids = {&found.id, 1}}, [&](const FinishedCase& finished) -> Status {
     found.record.assign(finished.record.begin(), finished.record.end());
     return {};
   });
@@ -217,9 +215,7 @@ Result<FoundCase> find_planned_case(RunReader& run, std::string_view wanted) {
   const std::string canonical = canonical_if_case(wanted);
   Chooser chooser(canonical);
   FoundCase found;
-  RunQuery query;
-  query.records = false;
-  ASSAY_CHECK(run.each(query, [&](const FinishedCase& finished) -> Status {
+  ASSAY_CHECK(run.each({.records = false}, [&](const FinishedCase& finished) -> Status {
     if (!chooser.offer(finished.id, finished.text)) return {};
     found = {finished.id, std::string(finished.text), finished.verdict,     {},
              true,        finished.attempts,          finished.finished_ms, finished.took_us};
@@ -273,31 +269,30 @@ Status write_failed_tests(RunReader& run, const std::filesystem::path& folder,
   ASSAY_TRY(const Properties properties, run.properties());
   std::vector<Repro> repros;
   std::vector<nlohmann::json> requests;
-  RunQuery query;
-  query.rows = RunQuery::Rows::failed;
-  ASSAY_CHECK(run.each(query, [&](const FinishedCase& finished) -> Status {
-    const Verdict& verdict = finished.verdict;
-    if (verdict.outcome == Outcome::invalid) return {};
-    if (finished.record.empty()) return {};
-    FoundCase found{finished.id, std::string(finished.text), verdict,
-                    wire::Bytes(finished.record.begin(), finished.record.end())};
-    std::string api(api_of(finished.text));
-    std::replace(api.begin(), api.end(), '.', '_');
-    const auto name = fmt::format("test_{}_{}", api, format_case_id(finished.id));
-    if (!room.take(found.text)) {
-      note(fmt::format("failed_tests: no room for {}; `assay repro` writes it", name));
-      return {};
-    }
-    nlohmann::json request;
-    auto repro = write_repro(properties, found, folder / "failed_tests" / name, request);
-    if (!repro) {
-      note("failed_tests: " + repro.error().message);
-      return {};
-    }
-    repros.push_back(std::move(*repro));
-    requests.push_back(std::move(request));
-    return {};
-  }));
+  ASSAY_CHECK(
+      run.each({.rows = RunQuery::Rows::failed}, [&](const FinishedCase& finished) -> Status {
+        const Verdict& verdict = finished.verdict;
+        if (verdict.outcome == Outcome::invalid) return {};
+        if (finished.record.empty()) return {};
+        FoundCase found{finished.id, std::string(finished.text), verdict,
+                        wire::Bytes(finished.record.begin(), finished.record.end())};
+        std::string api(api_of(finished.text));
+        std::replace(api.begin(), api.end(), '.', '_');
+        const auto name = fmt::format("test_{}_{}", api, format_case_id(finished.id));
+        if (!room.take(found.text)) {
+          note(fmt::format("failed_tests: no room for {}; `assay repro` writes it", name));
+          return {};
+        }
+        nlohmann::json request;
+        auto repro = write_repro(properties, found, folder / "failed_tests" / name, request);
+        if (!repro) {
+          note("failed_tests: " + repro.error().message);
+          return {};
+        }
+        repros.push_back(std::move(*repro));
+        requests.push_back(std::move(request));
+        return {};
+      }));
   ASSAY_TRY(const std::vector<nlohmann::json> answers, ask_scripts(requests));
   for (std::size_t i = 0; i < repros.size(); ++i) {
     if (const auto written = write_script(repros[i], answers[i]); !written) {

@@ -1,6 +1,7 @@
 #include "report/run_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -9,7 +10,9 @@
 
 #include "base/json.h"
 #include "base/process.h"
+#include "base/table.h"
 #include "base/text.h"
+#include "base/values.h"
 #include "report/past.h"
 #include "store/known_deviations.h"
 #include "verdict/mode.h"
@@ -19,8 +22,6 @@ namespace assay {
 namespace {
 
 constexpr std::size_t kShownReasons = 5;  // of skipped cases
-
-constexpr std::size_t kWidestApi = 56;
 constexpr int kJsonVersion = 1;
 
 double seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
@@ -70,10 +71,7 @@ nlohmann::json outcomes_json(const OutcomeCounts& counts) {
 
 Result<std::map<std::string, std::uint64_t>> reasons_of_skips(RunReader& run) {
   std::map<std::string, std::uint64_t> reasons;
-  RunQuery query;
-  query.rows = RunQuery::Rows::outcome;
-  query.outcome = Outcome::skip;
-  query.records = false;
+  const RunQuery query{.rows = RunQuery::Rows::outcome, .outcome = Outcome::skip, .records = false};
   ASSAY_CHECK(run.each(query, [&](const FinishedCase& finished) -> Status {
     const std::string& message = finished.verdict.message;
     ++reasons[message.empty() ? "no reason was kept" : message];
@@ -166,10 +164,7 @@ Result<RunReport> load_report(RunReader& run) {
 
 std::string build_of(const std::map<std::string, std::string>& properties,
                      const std::string& label) {
-  const auto value = [&](const std::string& key) {
-    const auto found = properties.find(key);
-    return found == properties.end() ? std::string() : found->second;
-  };
+  const auto value = [&](const std::string& key) { return value_at(properties, key); };
   const bool shared =
       label == value("reference.lane") && value("reference.framework") == value("test.framework");
   for (const std::string& each : {label, shared ? value("test.lane") : label}) {
@@ -181,15 +176,12 @@ std::string build_of(const std::map<std::string, std::string>& properties,
 }
 
 std::vector<std::string> rerun_flags(const std::map<std::string, std::string>& properties) {
-  const auto property = [&](const char* key, const char* otherwise) {
-    const auto found = properties.find(key);
-    return found == properties.end() ? std::string(otherwise) : found->second;
-  };
-  std::vector<std::string> flags{fmt::format("--{}=True", property("mode", "accuracy"))};
+  std::vector<std::string> flags{
+      fmt::format("--{}=True", value_at(properties, "mode", "accuracy"))};
   for (const wire::Setting& setting : wire::fields_of(wire::CaseSettingsT())) {
     if (setting.name == "mode" || setting.name == "backward") continue;  // flags of their own
     const std::string usual = wire::text_of(setting.value);
-    const std::string value = property(std::string(setting.name).c_str(), usual.c_str());
+    const std::string value = value_at(properties, std::string(setting.name), usual);
     if (value != usual) flags.push_back(fmt::format("--{}={}", flag_of(setting.name), value));
   }
   for (const auto& [key, value] : properties) {
@@ -213,8 +205,7 @@ Paint paint_of(const OutcomeInfo& outcome) {
 
 std::string outcome_table(const RunReport& report, const std::string& folder,
                           const Terminal& terminal) {
-  const auto mode = report.properties.find("mode");
-  const std::string of_mode = mode == report.properties.end() ? "" : mode->second;
+  const std::string of_mode = value_at(report.properties, "mode");
   std::string table;
   for (const OutcomeInfo& outcome : kOutcomes) {
     const std::uint64_t count = report.outcomes[index_of(outcome.outcome)];
@@ -265,12 +256,7 @@ std::string api_table(const RunReport& report, bool passing, const Terminal& ter
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
     return failures(a.second.outcomes) > failures(b.second.outcomes);
   });
-  const auto shown = [&](const auto& row) { return passing || failures(row.second.outcomes) > 0; };
-  std::size_t width = 8;
-  for (const auto& row : rows) {
-    if (shown(row)) width = std::clamp(one_line(row.first).size(), width, kWidestApi);
-  }
-  std::string table;
+  Table table({"API", ">cases", ">seconds:.2f", "outcomes"});
   std::uint64_t hidden = 0;
   for (const auto& [api, of_api] : rows) {
     const OutcomeCounts& counts = of_api.outcomes;
@@ -278,27 +264,24 @@ std::string api_table(const RunReport& report, bool passing, const Terminal& ter
       ++hidden;
       continue;
     }
-    std::string outcomes;
+    std::vector<std::string> outcomes;
     for (const OutcomeInfo& outcome : kOutcomes) {
       if (const std::uint64_t count = counts[index_of(outcome.outcome)]; count > 0) {
-        outcomes += fmt::format(
-            "{}{}", outcomes.empty() ? "" : ", ",
+        outcomes.push_back(
             terminal.paint(paint_of(outcome), fmt::format("{} {}", count, outcome.name)));
       }
     }
-    table += fmt::format("{:<{}} {:>8} {:>9.2f}  {}\n", one_line(api), width, total(counts),
-                         seconds(of_api.nanoseconds), outcomes);
+    table.row(one_line(api), total(counts), seconds(of_api.nanoseconds),
+              fmt::format("{}", fmt::join(outcomes, ", ")));
   }
-  if (!table.empty()) {
-    table = terminal.paint(Paint::bold, fmt::format("{:<{}} {:>8} {:>9}  outcomes", "API", width,
-                                                    "cases", "seconds")) +
-            "\n" + table;
-  }
+  std::string text = table.text();
+  const std::size_t head = std::min(text.find('\n'), text.size());
+  text.replace(0, head, terminal.paint(Paint::bold, text.substr(0, head)));
   if (hidden > 0) {
-    table += fmt::format("{} without a failure (--passing lists {})\n", count_of(hidden, "API"),
-                         hidden == 1 ? "it" : "them");
+    text += fmt::format("{} without a failure (--passing lists {})\n", count_of(hidden, "API"),
+                        hidden == 1 ? "it" : "them");
   }
-  return terminal.wrap(table);
+  return terminal.wrap(text);
 }
 
 nlohmann::json json_report(const RunReport& report) {

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/json.h"
+#include "base/table.h"
 #include "case/case_traits.h"
 #include "report/scripts.h"
 
@@ -75,16 +76,12 @@ nlohmann::json score_rows(const nlohmann::json& card) {
 
 std::string score_table(const nlohmann::json& card, const std::vector<std::string>& changes,
                         bool markdown) {
-  const auto line = [markdown](const std::string& name, const auto& cells) {
-    std::string text = fmt::format("{}{:<22}", markdown ? "| " : "", name);
-    for (const auto& cell : cells) text += fmt::format("{}{:>10}", markdown ? " | " : " ", cell);
-    return text + (markdown ? " |\n" : "\n");
-  };
-  std::string text = line("operators", kWords);
-  if (markdown) text += "|---|--:|--:|--:|--:|--:|\n";
+  Table table({"operators", ">right", ">wrong", ">no kernel", ">not judged", ">no case"});
   for (const nlohmann::json& row : score_rows(card)) {
-    text += line(row[0], std::vector<int>(row.begin() + 1, row.end()));
+    table.row(row[0].get<std::string>(), row[1].get<int>(), row[2].get<int>(), row[3].get<int>(),
+              row[4].get<int>(), row[5].get<int>());
   }
+  std::string text = markdown ? table.markdown() : table.text();
   for (const char* word : {"wrong", "no kernel"}) {
     for (const auto& [name, dtypes] : card["operators"].items()) {
       std::vector<std::string> of;

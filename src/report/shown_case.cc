@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include "base/text.h"
+#include "base/values.h"
 #include "case/canonical.h"
 #include "report/inputs.h"
 #include "report/run_report.h"
@@ -23,23 +24,18 @@ using Properties = std::map<std::string, std::string>;
 
 constexpr int kShownVersion = 1;
 
-std::string kept_property(const Properties& properties, const std::string& key) {
-  const auto found = properties.find(key);
-  return found == properties.end() ? std::string() : found->second;
-}
-
 // The lanes of the run with their builds.
 json lanes_json(const Properties& properties) {
   json lanes = json::array();
   for (const std::string role : {"test", "reference"}) {
-    const std::string label = kept_property(properties, role + ".lane");
+    const std::string label = value_at(properties, role + ".lane");
     if (label.empty()) continue;
     lanes.push_back({{"role", role},
                      {"lane", label},
-                     {"framework", kept_property(properties, role + ".framework")},
+                     {"framework", value_at(properties, role + ".framework")},
                      {"build", build_of(properties, label)},
-                     {"device", kept_property(properties, role + ".device")},
-                     {"execution", kept_property(properties, role + ".execution")}});
+                     {"device", value_at(properties, role + ".device")},
+                     {"execution", value_at(properties, role + ".execution")}});
   }
   return lanes;
 }
@@ -198,7 +194,7 @@ Result<ShownCase> shown_case(const Properties& properties, const FoundCase& foun
                 {"rerun", rerun_command(found.text, properties)}};
   if (!found.finished) return shown;
   shown.json["outcome"] = name(verdict.outcome);
-  shown.json["meaning"] = meaning_in(kept_property(properties, "mode"), verdict.outcome);
+  shown.json["meaning"] = meaning_in(value_at(properties, "mode"), verdict.outcome);
   shown.json["flags"] = describe_flags(verdict.flags);
   shown.json["message"] = verdict.message;
   shown.json["attempts"] = found.attempts;

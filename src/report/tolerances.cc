@@ -159,13 +159,11 @@ std::string stat_line(const ToleranceKey& key, const ToleranceStat& stat) {
 }
 
 Status write_stats(const ToleranceStats& stats, const std::filesystem::path& file) {
-  ASSAY_TRY(AtomicFile out, AtomicFile::create(file));
   std::string text = "API,dtype,mode,abs_min,abs_max,abs_mean,rel_min,rel_max,rel_mean,count";
   for (const double rtol : kRtolGrid) text += fmt::format(",atol_at_rtol_{}", rtol);
   text += '\n';
   for (const auto& [key, stat] : stats) text += stat_line(key, stat);
-  ASSAY_CHECK(out.write(text));
-  return out.commit();
+  return write_file(file, text);
 }
 
 // "P1" for the test lane's first execution, "T2" for the reference lane's second. Empty in modes
@@ -204,22 +202,20 @@ Result<BitwiseShare> write_bitwise(RunReader& run, const std::filesystem::path& 
         *tensor.measured);
     return {};
   }));
-  ASSAY_TRY(AtomicFile out, AtomicFile::create(folder / "bitwise.csv"));
-  ASSAY_CHECK(
-      out.write("API,dtype,mode,tensors,equal_tensors,elements,equal_elements,equal_share,"
-                "ulps_99_percent,ulps_max\n"));
+  std::string text =
+      "API,dtype,mode,tensors,equal_tensors,elements,equal_elements,equal_share,ulps_99_percent,"
+      "ulps_max\n";
   std::map<std::string, bool> equal;
   for (const auto& [key, stat] : stats) {
     const auto& [api, dtype, mode] = key;
     const bool same = stat.equal_tensors == stat.tensors;
     const auto [place, first] = equal.emplace(api, same);
     if (!first) place->second = place->second && same;
-    ASSAY_CHECK(
-        out.write(fmt::format("{},{},{},{},{},{},{},{:.9f},{},{}\n", csv_field(api), dtype, mode,
-                              stat.tensors, stat.equal_tensors, stat.elements, stat.equal_elements,
-                              stat.share(), stat.within(0.99), stat.within(1))));
+    text += fmt::format("{},{},{},{},{},{},{},{:.9f},{},{}\n", csv_field(api), dtype, mode,
+                        stat.tensors, stat.equal_tensors, stat.elements, stat.equal_elements,
+                        stat.share(), stat.within(0.99), stat.within(1));
   }
-  ASSAY_CHECK(out.commit());
+  ASSAY_CHECK(write_file(folder / "bitwise.csv", text));
   BitwiseShare share;
   share.apis = equal.size();
   for (const auto& [api, same] : equal) share.equal += same ? 1 : 0;

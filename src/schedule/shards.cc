@@ -3,21 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <queue>
 #include <tuple>
 #include <utility>
 
+#include "base/values.h"
+
 namespace assay {
 namespace {
 
 constexpr std::size_t kMostShards = 100'000;
-
-bool read_number(std::string_view text, std::size_t& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
 
 }  // namespace
 

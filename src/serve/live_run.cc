@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "base/values.h"
 #include "case/canonical.h"
 #include "store/known_deviations.h"
 #include "verdict/mode.h"
@@ -111,8 +112,7 @@ std::uint64_t LiveRun::invalid_lines() const {
 nlohmann::json LiveRun::known_deviations_json(const Apis& apis) const {
   std::uint64_t cases = 0;
   nlohmann::json rows = nlohmann::json::array();
-  const auto kept = properties_.find(std::string(kKnownDeviations));
-  const auto all = kept == properties_.end() ? nlohmann::json() : parse_json(kept->second);
+  const auto all = parse_json(value_at(properties_, std::string(kKnownDeviations)));
   for (const auto& [api, of_api] : apis) {
     const auto found = all.is_object() ? all.find(std::string(api)) : all.end();
     if (found == all.end() || !found->is_array()) continue;
@@ -232,8 +232,7 @@ nlohmann::json LiveRun::history_json() const {
 nlohmann::json LiveRun::json() const {
   nlohmann::json meanings = nlohmann::json::array();
   Properties facts = properties_;
-  const auto mode = facts.find("mode");
-  const std::string of_mode = mode == facts.end() ? "" : mode->second;
+  const std::string of_mode = value_at(facts, "mode");
   for (const OutcomeInfo& each : kOutcomes) {
     meanings.push_back(
         {std::string(each.name), each.failed, std::string(meaning_in(of_mode, each.outcome))});
@@ -275,15 +274,9 @@ Result<LiveRun> live_run_of(RunReader& run, std::uint64_t most, const RunCompari
   LiveRun grown(std::move(properties), comparison);
   ASSAY_TRY(Tally tally, run.tally());
   grown.set_tally(std::move(tally));
-  RunQuery query;
-  query.rows = RunQuery::Rows::listed;
-  query.most = most;
-  query.records = false;
+  const RunQuery query{.rows = RunQuery::Rows::listed, .most = most, .records = false};
+  const RunQuery skips{.rows = RunQuery::Rows::outcome, .outcome = Outcome::skip, .records = false};
   std::uint64_t listed = 0;
-  RunQuery skips;
-  skips.rows = RunQuery::Rows::outcome;
-  skips.outcome = Outcome::skip;
-  skips.records = false;
   ASSAY_CHECK(run.each(skips, [&](const FinishedCase& each) -> Status {
     grown.count_skipped(each.verdict.message);
     return {};

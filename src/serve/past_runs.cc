@@ -5,29 +5,25 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/values.h"
 #include "report/run_report.h"
 
 namespace assay {
 namespace {
 
-std::string property(const RunTotals& run, const std::string& key) {
-  const auto found = run.properties.find(key);
-  return found == run.properties.end() ? std::string() : found->second;
-}
-
 // "paddle 3.3.1 on cpu, torch 2.13.0 on cpu, assay 0.1.0".
 std::string builds_of(const RunTotals& run) {
   std::string build;
   for (const char* role : {"test", "reference"}) {
-    const std::string lane = property(run, fmt::format("{}.lane", role));
+    const std::string lane = value_at(run.properties, fmt::format("{}.lane", role));
     if (lane.empty()) continue;
     const std::string whole = build_of(run.properties, lane);
     const std::string version = whole.substr(0, whole.find(','));
     build += fmt::format("{}{}{} on {}", lane, version.empty() ? "" : " ", version,
-                         property(run, fmt::format("{}.device", role)));
+                         value_at(run.properties, fmt::format("{}.device", role)));
     build += ", ";
   }
-  return build + "assay " + property(run, "version.assay");
+  return build + "assay " + value_at(run.properties, "version.assay");
 }
 
 // The runs that `own` is one of a series with, oldest first.
@@ -35,7 +31,7 @@ std::vector<const RunTotals*> series_of(const std::vector<RunTotals>& others,
                                         const RunTotals& own) {
   const auto same = [&](const RunTotals& other) {
     for (const char* key : {"mode", "test.lane", "reference.lane", "test.device"}) {
-      if (property(other, key) != property(own, key)) return false;
+      if (value_at(other.properties, key) != value_at(own.properties, key)) return false;
     }
     return true;
   };

@@ -1,10 +1,10 @@
 #include "serve/run_page.h"
 
-#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <nlohmann/json.hpp>
 
+#include "base/values.h"
 #include "pages/page.h"
 #include "report/run_report.h"
 #include "serve/report_page.h"
@@ -23,11 +23,8 @@ std::optional<std::string_view> behind(std::string_view path, std::string_view p
 std::optional<std::size_t> part_in(std::string_view whole) {
   const auto named = behind(whole, "/cases/");
   if (!named) return std::nullopt;
-  const std::string_view path = *named;
   std::size_t number = 0;
-  const auto [end, error] = std::from_chars(path.data(), path.data() + path.size(), number);
-  if (error != std::errc() || end != path.data() + path.size()) return std::nullopt;
-  return number;
+  return read_number(*named, number) ? std::optional(number) : std::nullopt;
 }
 
 }  // namespace

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <iterator>
 
+#include "base/values.h"
 #include "store/sum_lines.h"
 
 namespace assay {
@@ -14,12 +14,6 @@ namespace {
 constexpr std::int64_t kOfGradient = 1;
 constexpr std::int64_t kSpecial = 2;
 constexpr std::int64_t kByTruth = 4;
-
-double number_of(std::string_view text) {
-  double number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
 
 Result<Fault> parse_fault(std::string_view line) {
   LineFields fields(line);
@@ -33,7 +27,7 @@ Result<Fault> parse_fault(std::string_view line) {
   fault.kinds = static_cast<std::uint8_t>(fields.number());
   fault.leaf = fields.next();
   fault.dtype = fields.next();
-  fault.error = number_of(fields.next());
+  read_number(fields.next(), fault.error);
   fault.lane = fields.next();
   fault.phase = fields.next();
   fault.raised = fields.next();

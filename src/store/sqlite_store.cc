@@ -340,9 +340,7 @@ Result<std::int64_t> SqliteStore::forget_finished(std::span<const Outcome> outco
     ASSAY_CHECK(database_.execute("DELETE FROM failed_before"));
   for (const Outcome outcome : outcomes) {
     if (outcomes.size() < kOutcomes.size()) ASSAY_CHECK(note_failed_before(outcome));
-    RunQuery query;
-    query.rows = RunQuery::Rows::outcome;
-    query.outcome = outcome;
+    const RunQuery query{.rows = RunQuery::Rows::outcome, .outcome = outcome};
     ASSAY_CHECK(each(query, [this](const FinishedCase& finished) -> Status {
       changed_.take_back(traits_of(finished.text), finished);
       return {};

@@ -1,9 +1,9 @@
 #include "store/sum_lines.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/utf8.h"
+#include "base/values.h"
 
 namespace assay {
 
@@ -24,10 +24,8 @@ std::string_view LineFields::next() {
 }
 
 std::int64_t LineFields::number() {
-  const std::string_view field = next();
   std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  if (error != std::errc() || end != field.data() + field.size()) good_ = false;
+  if (!read_number(next(), value)) good_ = false;
   return value;
 }
 

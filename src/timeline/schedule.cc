@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 #include <set>
 
+#include "base/values.h"
 #include "timeline/intervals.h"
 
 namespace assay::timeline {
@@ -243,8 +243,7 @@ bool parse_job_type(std::string_view type, PipelineJob& job) {
     job.pass = pass;
     job.chunk = 0;
     if (rest.empty()) return true;
-    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), job.chunk);
-    return error == std::errc() && end == rest.data() + rest.size();
+    return read_number(rest, job.chunk);
   }
   return false;
 }

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <vector>
 
 #include "base/text.h"
 #include "base/toml.h"
+#include "base/values.h"
 #include "case/canonical.h"
 
 namespace assay {
@@ -16,10 +16,8 @@ namespace {
 constexpr std::int64_t kVersion = 1;
 
 // Reads a finite number of at least 0.
-bool read_number(const std::string& text, double& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && std::isfinite(number) &&
-         number >= 0;
+bool read_tolerance(const std::string& text, double& number) {
+  return read_number(text, number) && std::isfinite(number) && number >= 0;
 }
 
 Result<Policy> read_policy(const std::string& api, TomlTable& entry, std::string_view where,
@@ -61,8 +59,8 @@ Status Policies::add(std::string_view thresholds) {
     if (entry.empty()) continue;
     const std::vector<std::string> parts = split_at(entry, ' ');
     Policy policy;
-    if (parts.size() != 3 || !read_number(parts[1], policy.atol) ||
-        !read_number(parts[2], policy.rtol)) {
+    if (parts.size() != 3 || !read_tolerance(parts[1], policy.atol) ||
+        !read_tolerance(parts[2], policy.rtol)) {
       return fail(fmt::format("the run's thresholds are damaged: {}", entry));
     }
     policy.reason = "--manual_threshold_config_file";

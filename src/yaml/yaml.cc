@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+
+#include "base/values.h"
 
 namespace assay {
 namespace {
@@ -24,8 +25,7 @@ tl::unexpected<Error> error_at(std::string_view where, int line, std::string_vie
 bool is_number(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
   double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
+  return read_number(text, value);
 }
 
 // A scalar without quotes, by the rules of YAML 1.1 and PyYAML.

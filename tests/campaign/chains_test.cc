@@ -213,8 +213,9 @@ TEST_F(LocalCampaign, KeepsWhatPassedUntilItChanges) {
   EXPECT_THAT(again.out, HasSubstr("1 passed, 1 failed, 1 refused"));
   const auto kept = [&] {
     const std::string log = slurp(path() / "night/models/good/lite_train_lite_infer/model.log");
-    return std::ranges::count(split_at(log, '('), "kept)",
-                              [](const std::string& part) { return part.substr(0, 5); });
+    return std::ranges::count_if(split_at(log, '\n'), [](const std::string& line) {
+      return line.starts_with("kept from an earlier run: ");
+    });
   };
   EXPECT_EQ(kept(), 4);
   Commands commands;

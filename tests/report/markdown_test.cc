@@ -56,7 +56,7 @@ std::string summary_of(StoredRun& run, const PastRun* before = nullptr) {
 std::vector<std::string> rows_of(const std::string& summary) {
   std::vector<std::string> rows;
   for (const std::string& line : split_at(summary, '\n')) {
-    if (line.starts_with("| ") && !line.starts_with("| |")) rows.push_back(line);
+    if (line.starts_with("| ") && !line.starts_with("|  |")) rows.push_back(line);
   }
   return rows;
 }
@@ -85,7 +85,7 @@ TEST(Markdown, TheVerdictComesFirstAndThenWhatIsWorse) {
   mended.upstream = "https://example.com/1";
   const std::string text = summary_of(run, &before);
   EXPECT_THAT(text, StartsWith("### :x: assay fails: 1 new fault, 1 fault that grew, 1 loss of "
-                               "coverage against known.toml; 0 known, 1 fixed\n\n| | API |"));
+                               "coverage against known.toml; 0 known, 1 fixed\n\n|  | API |"));
   const auto rows = rows_of(text);
   ASSERT_THAT(rows, SizeIs(4));
   EXPECT_THAT(rows[0], StartsWith("| new | `paddle.broke` | result | mismatch: value | got 3, "
@@ -163,8 +163,7 @@ TEST(Markdown, AHugeRunHasAtMostSixtyLines) {
   const std::string text = summary_of(run, &before);
   EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 60);
   EXPECT_LT(text.size(), 100'000U);
-  EXPECT_THAT(text,
-              HasSubstr(fmt::format("and {} more: {} new\n", kFaults + 1 - 40, kFaults + 1 - 40)));
+  EXPECT_THAT(text, HasSubstr(fmt::format("and {} more\n", kFaults + 1 - 40)));
   // No command is longer than a screen.
   EXPECT_THAT(rows_of(text)[0], HasSubstr(" repro 'my run' "));
 }

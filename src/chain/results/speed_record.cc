@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "base/values.h"
 #include "chain/stage/train_log.h"
 
 namespace assay::chain::results {
@@ -32,9 +32,7 @@ std::optional<std::string> variable(const char* name) {
 std::optional<double> number_of(std::string_view word) {
   if (word.starts_with('+')) word.remove_prefix(1);
   double value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
-  return value;
+  return read_number(word, value) ? std::optional(value) : std::nullopt;
 }
 
 std::vector<double> speeds_of(const std::vector<std::string>& lines, const std::string& keyword) {

@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "base/interruption.h"
+#include "base/table.h"
 #include "base/terminal.h"
 #include "cli/full/verbs.h"
 #include "http/server.h"
@@ -80,10 +81,10 @@ struct RunsOptions {
   bool dry_run = false;
 };
 
-std::string row_of(const RunFolder& run) {
+void add_row(const RunFolder& run, Table& table) {
   const std::string name = run.path.filename();
   const auto totals = totals_of_folder(run.path);
-  if (!totals) return fmt::format("{}: {}\n", name, totals.error().message);
+  if (!totals) return table.row(name, totals.error().message, "", "", "");
   std::uint64_t failed = 0;
   std::uint64_t all = 0;
   for (const auto& [outcome, cases] : totals->outcomes) {
@@ -91,9 +92,8 @@ std::string row_of(const RunFolder& run) {
     failed += known && info(*known).failed ? cases : 0;
     all += cases;
   }
-  return fmt::format("{:<32} {:%Y-%m-%d %H:%M} {:>9} {:>9} {:>7} min\n", name,
-                     fmt::gmtime(totals->last_ms / 1000), failed, all,
-                     totals->duration_ms / kMinuteMs);
+  table.row(name, fmt::format("{:%Y-%m-%d %H:%M}", fmt::gmtime(totals->last_ms / 1000)), failed,
+            all, fmt::format("{} min", totals->duration_ms / kMinuteMs));
 }
 
 Result<std::vector<RunFolder>> found_in(const RunsOptions& options) {
@@ -104,9 +104,9 @@ Result<std::vector<RunFolder>> found_in(const RunsOptions& options) {
 
 Result<int> list(const RunsOptions& options) {
   ASSAY_TRY(const std::vector<RunFolder> runs, found_in(options));
-  show(stdout, "{:<32} {:<16} {:>9} {:>9} {:>11}\n", "run", "last result, UTC", "failed", "cases",
-       "took");
-  for (const RunFolder& run : runs) show_text(stdout, row_of(run));
+  Table table({"run", "last result, UTC", ">failed", ">cases", ">took"});
+  for (const RunFolder& run : runs) add_row(run, table);
+  show_text(stdout, table.text());
   return kAllGood;
 }
 

@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <memory>
 
 #include "base/atomic_file.h"
 #include "base/fd.h"
 #include "base/terminal.h"
+#include "base/values.h"
 #include "cli/full/verbs.h"
 #include "timeline/analysis/analysis_report.h"
 #include "timeline/analysis/compare.h"
@@ -194,8 +194,7 @@ Result<double> fail_limit(const std::string& condition) {
   if (text.starts_with(kSlower)) {
     text.remove_prefix(kSlower.size());
     if (text.ends_with('%')) text.remove_suffix(1);
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
-    if (error == std::errc() && end == text.data() + text.size() && percent >= 0) return percent;
+    if (read_number(text, percent) && percent >= 0) return percent;
   }
   return usage_error(
       fmt::format("--fail-on {}: expected slower=PERCENT, as in slower=3%", condition));

@@ -3,7 +3,6 @@
 #include <sys/signalfd.h>
 
 #include <array>
-#include <charconv>
 #include <csignal>
 #include <limits>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "base/fd.h"
 #include "base/process.h"
 #include "base/terminal.h"
+#include "base/values.h"
 #include "cli/full/verbs.h"
 #include "inject/triggers.h"
 
@@ -46,29 +46,19 @@ Result<fs::path> find_injection_library() {
       fmt::format("{} not found near {}: give its path with --library", name, program));
 }
 
-template <typename T>
-std::optional<T> number_in(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 // Reads "A:B" or "A,B" of whole numbers, either of which may be missing, and returns "A:B".
 Result<std::string> window(std::string text, std::string_view option) {
   const std::size_t cut = text.find_first_of(":,");
-  const auto number = [](std::string_view part,
-                         std::int64_t fallback) -> std::optional<std::int64_t> {
-    if (part.empty()) return fallback;
-    const auto value = number_in<std::int64_t>(part);
-    return value && *value >= 0 ? value : std::nullopt;
-  };
   if (cut != std::string::npos) {
-    const auto first = number(std::string_view(text).substr(0, cut), 0);
-    const auto last =
-        number(std::string_view(text).substr(cut + 1), std::numeric_limits<std::int64_t>::max());
+    std::int64_t first = 0;
+    std::int64_t last = std::numeric_limits<std::int64_t>::max();
+    const auto read = [](std::string_view part, std::int64_t& number) {
+      return part.empty() || read_number(part, number);
+    };
+    const std::string_view all = text;
+    const bool good = read(all.substr(0, cut), first) && read(all.substr(cut + 1), last);
     text[cut] = ':';
-    if (first && last && *first < *last) return text;
+    if (good && first >= 0 && first < last) return text;
   }
   return usage_error(fmt::format(
       "--{} {}: expected A:B with whole numbers A < B (records from A up to, not including, B)",
@@ -82,8 +72,10 @@ Result<std::string> duration(std::string_view text, std::string_view option) {
   if (digits.ends_with('m')) unit = 60;
   if (digits.ends_with('m') || digits.ends_with('s')) digits.remove_suffix(1);
   constexpr std::int64_t kMost = 24 * 3600;
-  const auto value = number_in<std::int64_t>(digits);
-  if (value && *value > 0 && *value <= kMost / unit) return std::to_string(*value * unit);
+  std::int64_t value = 0;
+  if (read_number(digits, value) && value > 0 && value <= kMost / unit) {
+    return std::to_string(value * unit);
+  }
   return usage_error(
       fmt::format("--{} {}: expected whole seconds or minutes, such as 60s or 2m, up to one day",
                   option, text));
@@ -93,8 +85,8 @@ Result<std::string> duration(std::string_view text, std::string_view option) {
 Result<std::string> factor(std::string_view text) {
   std::string_view digits = text;
   if (digits.ends_with('x')) digits.remove_suffix(1);
-  const auto value = number_in<double>(digits);
-  if (value && *value > 1 && *value <= 1e6) return std::string(digits);
+  double value = 0;
+  if (read_number(digits, value) && value > 1 && value <= 1e6) return std::string(digits);
   return usage_error(
       fmt::format("--slow {}: expected a multiple of the median step time, such as 1.5x", text));
 }

@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/statistics.h"
+#include "base/table.h"
 
 namespace assay::timeline {
 namespace {
@@ -145,7 +146,7 @@ std::string loader_line(const Analysis& analysis) {
 namespace {
 
 // The columns of the table of devices, in percent of the device's time.
-std::vector<double> columns_of(const TimeShare& time) {
+std::vector<double> columns_of_time(const TimeShare& time) {
   std::vector<double> columns;
   for (const Nanos part : {time.compute, time.exposed_communication(), time.hidden_communication,
                            time.memory, time.idle}) {
@@ -158,36 +159,32 @@ std::vector<double> columns_of(const TimeShare& time) {
   return columns;
 }
 
-std::string table_row(const std::string& label, const std::vector<double>& columns) {
-  constexpr std::size_t kBusy = 5;
-  std::string text = fmt::format("{:<22}", label);
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    text += i < kBusy ? fmt::format("{:>9.2f}", columns[i])
-                      : fmt::format("{}{:>8.2f}", i == kBusy ? " |" : "", columns[i]);
-  }
-  return text + '\n';
+void add_row(Table& table, std::string label, const std::vector<double>& columns) {
+  std::vector<std::string> row{std::move(label)};
+  for (const double percent : columns) row.push_back(fmt::format("{:.2f}", percent));
+  table.add(std::move(row));
 }
 
 // Many devices: the distribution of each column, the mean of the hosts at both ends, and the
-// devices that are farthest from the median in compute or idle time.
-std::string distribution(const Analysis& analysis, std::size_t top) {
+// devices that are farthest from the median in compute or idle time. Returns the number of the far
+// ones.
+std::string distribution(const Analysis& analysis, std::size_t top, Table& table) {
   std::vector<std::vector<double>> by_column;
   std::map<std::string, std::pair<TimeShare, std::size_t>> hosts;
   for (const DeviceReport& device : analysis.devices) {
-    const auto columns = columns_of(device.total);
+    const auto columns = columns_of_time(device.total);
     by_column.resize(columns.size());
     for (std::size_t i = 0; i < columns.size(); ++i) by_column[i].push_back(columns[i]);
     auto& [sum, count] = hosts[device.machine];
     sum += device.total;
     ++count;
   }
-  std::string text;
   for (const auto& [label, percent] :
        {std::pair{"min", 0U}, {"median", 50U}, {"p95", 95U}, {"max", 100U}}) {
     std::vector<double> columns;
     columns.reserve(by_column.size());
     for (const auto& values : by_column) columns.push_back(percentile(values, percent));
-    text += table_row(label, columns);
+    add_row(table, label, columns);
   }
   std::vector<std::pair<double, std::string>> order;
   order.reserve(hosts.size());
@@ -199,7 +196,7 @@ std::string distribution(const Analysis& analysis, std::size_t top) {
   for (std::size_t i = 0; i < order.size() && hosts.size() > 1; ++i) {
     if (i >= kEnds && i + kEnds < order.size()) continue;
     const auto& [sum, count] = hosts[order[i].second];
-    text += table_row(fmt::format("host {} ({})", order[i].second, count), columns_of(sum));
+    add_row(table, fmt::format("host {} ({})", order[i].second, count), columns_of_time(sum));
   }
   constexpr std::size_t kCompute = 0;
   constexpr std::size_t kIdle = 4;
@@ -216,15 +213,13 @@ std::string distribution(const Analysis& analysis, std::size_t top) {
   }
   const std::size_t shown = std::min(top, far.size());
   std::ranges::partial_sort(far, far.begin() + static_cast<std::ptrdiff_t>(shown), std::greater{});
-  if (!far.empty()) {
-    text += fmt::format("{} of {} devices differ from the median by more than 2% of their time:\n",
-                        far.size(), analysis.devices.size());
-  }
   for (std::size_t i = 0; i < shown; ++i) {
     const DeviceReport& device = analysis.devices[far[i].second];
-    text += table_row(device.label, columns_of(device.total));
+    add_row(table, device.label, columns_of_time(device.total));
   }
-  return text;
+  if (far.empty()) return {};
+  return fmt::format("{} of {} devices differ from the median by more than 2% of their time\n",
+                     far.size(), analysis.devices.size());
 }
 
 }  // namespace
@@ -233,15 +228,16 @@ std::string analysis_table(const Analysis& analysis, std::size_t top) {
   std::string text = fmt::format("{} steps of {:.3f} ms on average (median {:.3f}), {} devices\n",
                                  analysis.steps.size(), mean_step(analysis),
                                  millis(lower_median(analysis.lengths)), analysis.devices.size());
-  text += fmt::format("{:<22}{:>9}{:>9}{:>9}{:>9}{:>9} |{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}\n",
-                      "device (% of time)", "compute", "comm", "hidden", "memory", "idle", "fill",
-                      "drain", "depend", "host", "queue", "device");
+  Table table({"device (% of time)", ">compute", ">comm", ">hidden", ">memory", ">idle", ">fill",
+               ">drain", ">depend", ">host", ">queue", ">device"});
   if (analysis.devices.size() > kMaxDevices) {
-    text += distribution(analysis, top);
+    const std::string differ = distribution(analysis, top, table);
+    text += table.text() + differ;
   } else {
     for (const DeviceReport& device : analysis.devices) {
-      text += table_row(device.label, columns_of(device.total));
+      add_row(table, device.label, columns_of_time(device.total));
     }
+    text += table.text();
   }
   text += outside_lines(analysis);
   text += loader_line(analysis);

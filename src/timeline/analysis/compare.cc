@@ -249,40 +249,34 @@ std::string change_text(const StepChange& step) {
   return text + ": " + step.verdict();
 }
 
+// `quote` stands around names.
+Table table_of(const ComparedSection& section, const char* quote) {
+  Table table(
+      {fmt::format("{} ({})", section.title, section.unit), ">before", ">after", ">change"});
+  for (const ComparedRow& row : section.rows) {
+    std::string name = short_name(row.name);
+    std::ranges::replace(name, '|', '/');
+    table.row(quote + name + quote, figure_text(row.before), figure_text(row.after),
+              row.before && row.after ? fmt::format("{:+.3f}", *row.after - *row.before)
+              : row.after             ? "new"
+                                      : "gone");
+  }
+  return table;
+}
+
 std::string as_table(const Comparison& comparison) {
   std::string text = change_text(comparison.step) + '\n';
   for (const std::string& line : comparison.changes) text += line + '\n';
   text += "before: " + comparison.before_schedule + "after:  " + comparison.after_schedule;
-  for (const ComparedSection& section : comparison.sections) {
-    text += fmt::format("\n{:<62}{:>12}    {:>12}{:>12}\n",
-                        fmt::format("{} ({})", section.title, section.unit), "before", "after",
-                        "change");
-    for (std::size_t i = 0; i < section.rows.size() && i < kMaxRows; ++i) {
-      const ComparedRow& row = section.rows[i];
-      text += fmt::format("{:<62}{:>12} -> {:>12}", short_name(row.name), figure_text(row.before),
-                          figure_text(row.after));
-      text += row.before && row.after ? fmt::format("{:>+12.3f}\n", *row.after - *row.before)
-                                      : fmt::format("{:>12}\n", row.after ? "new" : "gone");
-    }
-    if (section.rows.size() > kMaxRows) {
-      text += fmt::format("({} more)\n", section.rows.size() - kMaxRows);
-    }
-  }
+  for (const ComparedSection& each : comparison.sections) text += section(table_of(each, ""));
   return text;
 }
 
 std::string as_markdown(const Comparison& comparison) {
   std::string text = "**" + change_text(comparison.step) + "**\n";
   for (const std::string& line : comparison.changes) text += "- " + line + '\n';
-  for (const ComparedSection& section : comparison.sections) {
-    text += fmt::format("\n| {} ({}) | before | after |\n|---|---:|---:|\n", section.title,
-                        section.unit);
-    for (std::size_t i = 0; i < section.rows.size() && i < kMaxRows; ++i) {
-      std::string name = short_name(section.rows[i].name);
-      std::ranges::replace(name, '|', '/');
-      text += fmt::format("| `{}` | {} | {} |\n", name, figure_text(section.rows[i].before),
-                          figure_text(section.rows[i].after));
-    }
+  for (const ComparedSection& each : comparison.sections) {
+    text += '\n' + table_of(each, "`").markdown(kMaxRows);
   }
   return text;
 }

@@ -14,27 +14,18 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string or_unknown(double value, const char* format) {
-  return value > 0 ? fmt::format(fmt::runtime(format), value) : std::string("?");
-}
-
 std::string rows_text(const FlopReport& report) {
-  if (report.rows.empty()) return {};
-  std::string text =
-      fmt::format("\n{:<62}{:>8}{:>12}{:>11}{:>11}{:>10}{:>9}{:>9}\n", "operator (by its shapes)",
-                  "calls", "GFLOP/call", "FLOP/byte", "total ms", "TFLOP/s", "MFU %", "roof %");
-  for (std::size_t i = 0; i < report.rows.size() && i < kMaxRows; ++i) {
-    const OperatorRow& row = report.rows[i];
+  Table table({"operator (by its shapes)", ">calls", ">GFLOP/call:.4g", ">FLOP/byte:.1f",
+               ">total ms", ">TFLOP/s:.4g", ">MFU %:.2f", ">roof %:.2f"});
+  const auto above_zero = [](double value) { return if_known(value > 0, value); };
+  for (const OperatorRow& row : report.rows) {
     const std::string name =
         row.name.substr(row.name.rfind(':') + 1) + " " + row.dtype + " " + row.shapes;
-    text +=
-        fmt::format("{:<62}{:>8}{:>12}{:>11}{:>11.3f}{:>10}{:>9}{:>9}\n", short_name(name),
-                    row.calls, or_unknown(row.flop / 1e9, "{:.4g}"),
-                    or_unknown(row.bytes > 0 ? row.flop / row.bytes : 0, "{:.1f}"),
-                    static_cast<double>(row.total) / 1e6, or_unknown(row.tflops(), "{:.4g}"),
-                    or_unknown(100 * row.mfu(), "{:.2f}"), or_unknown(100 * row.roof(), "{:.2f}"));
+    table.row(short_name(name), row.calls, above_zero(row.flop / 1e9),
+              above_zero(row.bytes > 0 ? row.flop / row.bytes : 0), millis(row.total),
+              above_zero(row.tflops()), above_zero(100 * row.mfu()), above_zero(100 * row.roof()));
   }
-  return text;
+  return section(table);
 }
 
 std::string peaks_text(const FlopReport& report) {

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "base/json.h"
+#include "base/table.h"
 #include "timeline/analysis/flops_report.h"
 #include "timeline/analysis/hang.h"
 #include "timeline/analysis/kernel_comparison.h"
@@ -68,48 +69,30 @@ std::map<std::string, double> best_of_groups(const CollectiveReport& report) {
 }
 
 std::string collective_table(const CollectiveReport& report) {
-  if (report.calls.empty()) return {};
-  std::string text =
-      fmt::format("\n{:<16}{:<16}{:>8}{:>7}{:>14}{:>12}{:>12}{:>10}{:>10}{:>11}{:>7}\n",
-                  "collective", "group", "ranks", "calls", "bytes", "transfer ms", "waiting ms",
-                  "alg GB/s", "bus GB/s", "group best", "link");
-  const std::map<std::string, double> best = best_of_groups(report);
-  const std::vector<CollectiveRow> rows = rows_of(report);
-  for (std::size_t i = 0; i < rows.size() && i < kMaxRows; ++i) {
-    const CollectiveRow& row = rows[i];
+  Table table({"collective", "group", ">ranks:.0f", ">calls", ">bytes:.0f", ">transfer ms",
+               ">waiting ms", ">alg GB/s:.2f", ">bus GB/s:.2f", ">group best:.2f", ">link:.0f"});
+  std::map<std::string, double> best = best_of_groups(report);
+  for (const CollectiveRow& row : rows_of(report)) {
     const CollectiveCall& call = *row.first;
-    const double speed = row.transfer > 0 ? row.moved / static_cast<double>(row.transfer) : 0;
-    const bool sized = call.bytes > 0;
-    const std::string algorithm = sized ? fmt::format("{:.2f}", speed) : "?";
-    const std::string bus =
-        sized && call.group_size != kNone
-            ? fmt::format("{:.2f}", speed * bus_factor(call.name, call.group_size))
-            : "?";
-    const std::string bytes = call.bytes == kNone ? "?" : std::to_string(call.bytes);
-    const std::string ranks = call.group_size == kNone ? "?" : std::to_string(call.group_size);
-    const auto of_group = best.find(call.group);
-    text += fmt::format("{:<16}{:<16}{:>8}{:>7}{:>14}{:>12.3f}{:>12.3f}{:>10}{:>10}{:>11}{:>7}\n",
-                        call.name, call.group.substr(0, 15), ranks, row.count, bytes,
-                        millis(row.transfer), millis(row.waiting), algorithm, bus,
-                        of_group == best.end() ? "?" : fmt::format("{:.2f}", of_group->second),
-                        call.link > 0 ? fmt::format("{:.0f}", call.link) : "?");
+    const double speed = if_known(
+        call.bytes > 0, row.transfer > 0 ? row.moved / static_cast<double>(row.transfer) : 0);
+    const bool grouped = call.group_size != kNone;
+    table.row(call.name, call.group.substr(0, 15), if_known(grouped, call.group_size), row.count,
+              if_known(call.bytes != kNone, static_cast<double>(call.bytes)), millis(row.transfer),
+              millis(row.waiting), speed,
+              if_known(grouped, speed * bus_factor(call.name, call.group_size)),
+              if_known(best[call.group] > 0, best[call.group]), if_known(call.link > 0, call.link));
   }
-  if (rows.size() > kMaxRows) text += fmt::format("({} more kinds)\n", rows.size() - kMaxRows);
-  return text;
+  return section(table);
 }
 
 std::string straggler_table(const CollectiveReport& report, std::size_t top) {
-  std::string text;
-  for (std::size_t i = 0; i < report.stragglers.size() && i < top; ++i) {
-    const Straggler& one = report.stragglers[i];
+  Table table({"rank", ">came last", ">cost each ms", ">waited ms"});
+  for (const Straggler& one : report.stragglers) {
     if (one.last == 0 && one.waited == 0) continue;
-    if (text.empty()) {
-      text += fmt::format("\n{:<8}{:>12}{:>18}{:>14}\n", "rank", "came last", "cost each ms",
-                          "waited ms");
-    }
-    text += fmt::format("{:<8}{:>12}{:>18.3f}{:>14.3f}\n", one.rank, one.last, millis(one.cost),
-                        millis(one.waited));
+    table.row(one.rank, one.last, millis(one.cost), millis(one.waited));
   }
+  std::string text = section(table, top);
   if (!report.missing_ranks.empty()) {
     text += fmt::format("no trace of rank {}: waiting for it counts as transfer\n",
                         list(report.missing_ranks));
@@ -135,21 +118,19 @@ std::string straggler_table(const CollectiveReport& report, std::size_t top) {
 }
 
 std::string kernel_table(const std::vector<KernelRow>& kernels) {
-  if (kernels.empty() || kernels.front().total == 0) return {};
   Nanos all = 0;
   for (const KernelRow& row : kernels) all += row.total;
-  std::string text = fmt::format("\n{:<62}{:>8}{:>11}{:>8}{:>10}{:>11}{:>11}\n", "kernel or copy",
-                                 "count", "total ms", "%", "mean us", "step p50", "step p99");
-  for (std::size_t i = 0; i < kernels.size() && i < kMaxRows && kernels[i].total > 0; ++i) {
-    const KernelRow& row = kernels[i];
-    text += fmt::format(
-        "{:<62}{:>8}{:>11.3f}{:>8.2f}{:>10.2f}{:>11.3f}{:>11.3f}\n", short_name(row.name),
-        row.count, millis(row.total),
-        all > 0 ? 100.0 * static_cast<double>(row.total) / static_cast<double>(all) : 0.0,
-        static_cast<double>(row.total) / 1e3 / static_cast<double>(row.count), millis(row.step_p50),
-        millis(row.step_p99));
+  Table table({"kernel or copy", ">count", ">total ms", ">%:.2f", ">mean us:.2f", ">step p50",
+               ">step p99"});
+  for (const KernelRow& row : kernels) {
+    if (row.total == 0) break;
+    const auto total = static_cast<double>(row.total);
+    table.row(short_name(row.name), row.count, millis(row.total),
+              100.0 * total / static_cast<double>(all),
+              total / 1e3 / static_cast<double>(row.count), millis(row.step_p50),
+              millis(row.step_p99));
   }
-  return text;
+  return section(table);
 }
 
 // Operations and bytes of kernels by call and by second.
@@ -158,29 +139,23 @@ std::string roofline_table(const std::vector<KernelRow>& kernels) {
   for (const KernelRow& row : kernels) {
     if (row.counted()) counted.push_back(&row);
   }
-  if (counted.empty()) return {};
   std::ranges::stable_sort(counted, [](const KernelRow* a, const KernelRow* b) {
     const auto weight = [](const KernelRow& row) {
       return std::max(row.flop, 0.0) * static_cast<double>(row.count);
     };
     return a->total != b->total ? a->total > b->total : weight(*a) > weight(*b);
   });
-  const auto or_unknown = [](double value, bool known) {
-    return known ? fmt::format("{:.3g}", value) : std::string("?");
-  };
-  std::string text = fmt::format("\n{:<62}{:>8}{:>12}{:>12}{:>11}{:>10}{:>10}\n", "kernel", "calls",
-                                 "FLOP/call", "bytes/call", "FLOP/byte", "TFLOP/s", "GB/s");
-  for (std::size_t i = 0; i < counted.size() && i < kMaxRows; ++i) {
-    const KernelRow& row = *counted[i];
-    const double flops = row.rate(row.flop);
-    const double speed = row.rate(row.bytes);
-    text +=
-        fmt::format("{:<62}{:>8}{:>12}{:>12}{:>11}{:>10}{:>10}\n", short_name(row.name), row.count,
-                    or_unknown(row.flop, row.flop >= 0), or_unknown(row.bytes, row.bytes >= 0),
-                    or_unknown(row.flop / row.bytes, row.flop >= 0 && row.bytes > 0),
-                    or_unknown(flops / 1e3, flops > 0), or_unknown(speed, speed > 0));
+  Table table({"kernel", ">calls", ">FLOP/call:.3g", ">bytes/call:.3g", ">FLOP/byte:.3g",
+               ">TFLOP/s:.3g", ">GB/s:.3g"});
+  for (const KernelRow* row : counted) {
+    const double flops = row->rate(row->flop);
+    const double speed = row->rate(row->bytes);
+    table.row(short_name(row->name), row->count, if_known(row->flop >= 0, row->flop),
+              if_known(row->bytes >= 0, row->bytes),
+              if_known(row->flop >= 0 && row->bytes > 0, row->flop / row->bytes),
+              if_known(flops > 0, flops / 1e3), if_known(speed > 0, speed));
   }
-  return text;
+  return section(table);
 }
 
 // Sums the paths of all steps.
@@ -216,14 +191,11 @@ std::string path_table(const Insights& insights) {
 
 // What the hosts did in the longest waits of their GPUs.
 std::string host_table(const Insights& insights) {
-  std::string text;
-  for (std::size_t i = 0; i < insights.hosts.size() && i < kMaxRows; ++i) {
-    const HostShare& one = insights.hosts[i];
-    if (text.empty())
-      text = fmt::format("\n{:<62}{:>8}{:>11}\n", "host, while GPUs waited", "gaps", "total ms");
-    text += fmt::format("{:<62}{:>8}{:>11.3f}\n", short_name(one.what), one.gaps, millis(one.time));
+  Table table({"host, while GPUs waited", ">gaps", ">total ms"});
+  for (const HostShare& one : insights.hosts) {
+    table.row(short_name(one.what), one.gaps, millis(one.time));
   }
-  return text;
+  return section(table);
 }
 
 // The streams with the deepest queues.

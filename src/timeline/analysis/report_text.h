@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "base/table.h"
+
 namespace assay::timeline {
 
 inline constexpr std::size_t kMaxRows = 10;
@@ -15,6 +17,12 @@ inline std::string short_name(const std::string& name) {
   std::size_t cut = kMaxName - 3;
   while (cut > 0 && (static_cast<unsigned char>(name[cut]) & 0xc0U) == 0x80U) --cut;
   return name.substr(0, cut) + "...";
+}
+
+// The table behind a blank line; "" without a row.
+inline std::string section(const Table& table, std::size_t most = kMaxRows) {
+  const std::string text = table.text(most);
+  return text.empty() ? text : '\n' + text;
 }
 
 }  // namespace assay::timeline

@@ -1,11 +1,10 @@
 #include "timeline/analysis/serving_report.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "timeline/analysis/report_text.h"
 #include "timeline/analysis/slice_steps.h"
 #include "timeline/serving.h"
 
@@ -54,25 +53,19 @@ std::vector<ServingPhase> serving_phases(const Trace& trace, const Analysis& ana
 }
 
 std::string serving_table(const std::vector<ServingPhase>& phases) {
-  if (phases.empty()) return {};
-  std::string text =
-      fmt::format("\n{:<20}{:>6}{:>10}{:>9}{:>9}{:>11}{:>10}{:>9}{:>11}{:>9}{:>11}\n", "inference",
-                  "steps", "requests", "prompt", "decoded", "ms a step", "tokens/s", "GPU %",
-                  "waiting ms", "kernels", "by graphs");
+  Table table({"inference", ">steps", ">requests:.1f", ">prompt:.1f", ">decoded:.1f", ">ms a step",
+               ">tokens/s:.0f", ">GPU %:.2f", ">waiting ms", ">kernels:.1f", ">by graphs:.1f"});
   for (const ServingPhase& phase : phases) {
     const auto steps = static_cast<double>(phase.steps);
     const auto time = static_cast<double>(std::max<Nanos>(1, phase.time));
     const auto mean = [&](auto sum) { return static_cast<double>(sum) / steps; };
-    text += fmt::format(
-        "{:<20}{:>6}{:>10.1f}{:>9.1f}{:>9.1f}{:>11.3f}{:>10.0f}{:>9.2f}{:>11.3f}{:>9.1f}{:>11.1f}"
-        "\n",
-        phase.name, phase.steps, mean(phase.requests), mean(phase.prefill_tokens),
-        mean(phase.decode_tokens), mean(phase.time) / 1e6,
-        static_cast<double>(phase.prefill_tokens + phase.decode_tokens) / time * 1e9,
-        100 * static_cast<double>(phase.busy) / time, mean(phase.waiting) / 1e6,
-        mean(phase.kernels), mean(phase.of_graphs));
+    table.row(phase.name, phase.steps, mean(phase.requests), mean(phase.prefill_tokens),
+              mean(phase.decode_tokens), mean(phase.time) / 1e6,
+              static_cast<double>(phase.prefill_tokens + phase.decode_tokens) / time * 1e9,
+              100 * static_cast<double>(phase.busy) / time, mean(phase.waiting) / 1e6,
+              mean(phase.kernels), mean(phase.of_graphs));
   }
-  return text;
+  return section(table);
 }
 
 nlohmann::ordered_json serving_json(const std::vector<ServingPhase>& phases) {
