@@ -11,6 +11,7 @@
 #include "support.h"
 #include "timeline/analysis/analysis_report.h"
 #include "timeline/analysis/page.h"
+#include "timeline/analysis/pipelines.h"
 #include "timeline/intervals.h"
 
 namespace assay::timeline {
@@ -320,6 +321,43 @@ TEST_F(Shares, IdleTimeHasACause) {
   EXPECT_THAT(analysis.devices[1].steps[0].idle_by, testing::ElementsAre(10, 0, 5, 15, 0, 0));
   EXPECT_EQ(analysis.critical_stage, 0U);
   EXPECT_EQ(analysis.slowest_machine, "a");
+}
+
+// The optimizers begin when the last backward of the pipeline has ended.
+TEST_F(Shares, AnOptimizerWaitsForOtherStages) {
+  add_track("GPU:0", 0);
+  add_track("GPU:1", 1);
+  trace_.steps = {{0, 0, 44}};
+  add(0, Kind::compute, 0, 10, "forward", 0);
+  add(1, Kind::compute, 10, 20, "forward", 0);
+  add(1, Kind::compute, 20, 30, "backward", 0);
+  add(0, Kind::compute, 30, 40, "backward", 0);
+  add(0, Kind::compute, 42, 44, "optimizer", 0);
+  add(1, Kind::compute, 42, 44, "optimizer", 0);
+  trace_.sort();
+  const Analysis analysis = analyse(trace_);
+  EXPECT_THAT(analysis.devices[0].steps[0].idle_by, testing::ElementsAre(0, 0, 20, 2, 0, 0));
+  EXPECT_THAT(analysis.devices[1].steps[0].idle_by, testing::ElementsAre(10, 0, 10, 2, 0, 0));
+}
+
+TEST(Pipelines, OfAGroupHaveTheOrderOfTheirMicroBatches) {
+  const std::vector<std::int32_t> order{2, 0, 1};  // rank of each stage
+  std::vector<StageDevice> devices(3);
+  for (std::int32_t stage = 0; stage < 3; ++stage) {
+    StageDevice& device = devices[static_cast<std::size_t>(order[static_cast<std::size_t>(stage)])];
+    device.rank = order[static_cast<std::size_t>(stage)];
+    for (std::int32_t batch = 0; batch < 2; ++batch) {
+      const Nanos forward = 10 * (stage + batch);
+      const Nanos backward = 100 + 20 * (2 - stage + batch);
+      device.jobs.push_back({.micro_batch = batch, .begin = forward, .end = forward + 10});
+      device.jobs.push_back(
+          {.pass = Pass::backward, .micro_batch = batch, .begin = backward, .end = backward + 20});
+    }
+  }
+  const std::vector<std::vector<std::int32_t>> groups{{0, 1, 2}};
+  const Pipelines found = find_pipelines(devices, groups, false);
+  ASSERT_EQ(found.devices.size(), 1U);
+  EXPECT_EQ(found.devices[0], (std::vector<std::size_t>{2, 0, 1}));
 }
 
 TEST_F(Shares, ReportsAreWellFormed) {

@@ -205,14 +205,14 @@ TEST_F(Failing, RanksOfDumpsComeFromTheirNames) {
   EXPECT_THAT(hangs[0].not_called, ElementsAre(2));
   EXPECT_THAT(hangs[0].waiting, ElementsAre(0, 1, 3));
   EXPECT_THAT(hangs[0].no_dump, testing::IsEmpty());
-  EXPECT_THAT(hang_table(trace_), HasSubstr("rank 0, 1, 3 waits at /app/model.py:42 (forward)"));
+  EXPECT_THAT(hang_table(trace_), HasSubstr("ranks 0, 1, 3 wait at /app/model.py:42 (forward)"));
 }
 
 TEST_F(Failing, AMismatchOfSizesIsNamed) {
   take("fr_size");
   const std::string text = hang_table(trace_);
   EXPECT_THAT(text, HasSubstr("rank 1 has nccl:all_reduce [[2048]] Float"));
-  EXPECT_THAT(text, HasSubstr("rank 0, 2 has nccl:all_reduce [[1024]] Float"));
+  EXPECT_THAT(text, HasSubstr("ranks 0, 2 have nccl:all_reduce [[1024]] Float"));
 }
 
 TEST_F(Failing, ADamagedDumpIsPassedOver) {

@@ -30,6 +30,8 @@ TEST(JobNames, OfKnownPrograms) {
         Known{"backward-compute", Pass::backward, kNone, kNone},
         Known{"PipelineEngine._exec_forward_pass", Pass::forward, kNone, kNone},
         Known{"ForwardPass", Pass::forward, kNone, kNone},
+        Known{"BackwardStep(3)", Pass::backward, 3, kNone},
+        Known{"FORWARD_2", Pass::forward, 2, kNone},
         Known{"PP:2F0", Pass::forward, 0, 2},
         Known{"1I4", Pass::backward, 4, 1},
         Known{"0W5", Pass::weight, 5, 0},

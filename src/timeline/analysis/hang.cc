@@ -192,7 +192,7 @@ struct Groups {
 };
 
 std::string ranks_text(const std::vector<std::int32_t>& ranks) {
-  return fmt::format("rank {}", fmt::join(ranks, ", "));
+  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));
 }
 
 // Adds where the waiting ranks are, and where the missing ones were last.
@@ -203,7 +203,8 @@ void add_places(const Trace& trace, const Groups& groups, const std::string& gro
     if (!call->frame.empty()) waiting[call->frame].push_back(rank);
   }
   for (const auto& [frame, ranks] : waiting) {
-    hang.places.push_back(fmt::format("{} waits at {}", ranks_text(ranks), frame));
+    hang.places.push_back(
+        fmt::format("{} wait{} at {}", ranks_text(ranks), ranks.size() == 1 ? "s" : "", frame));
   }
   hang.blames = hang.not_called.empty();
   for (const std::int32_t rank : hang.not_called) {
@@ -245,8 +246,9 @@ std::string differences(const std::map<std::int32_t, const FlightEntry*>& calls)
   std::string text;
   for (const auto& [kind, ranks] : kinds) {
     const FlightEntry& call = *calls.at(ranks.front());
-    text += fmt::format("{}{} has {} {}{}", text.empty() ? "" : ", ", ranks_text(ranks), call.name,
-                        call.shapes, call.root == kNone ? "" : fmt::format(" root {}", call.root));
+    text += fmt::format("{}{} ha{} {} {}{}", text.empty() ? "" : ", ", ranks_text(ranks),
+                        ranks.size() == 1 ? "s" : "ve", call.name, call.shapes,
+                        call.root == kNone ? "" : fmt::format(" root {}", call.root));
   }
   return text;
 }
@@ -301,13 +303,15 @@ std::string hang_table(const Trace& trace) {
   if (hangs.empty()) return text + "flight recorder: all collectives ended\n";
   for (const Hang& hang : hangs) {
     text += fmt::format("{} number {} of {} does not end", hang.name, hang.sequence, hang.group);
-    const auto say = [&](const std::vector<std::int32_t>& ranks, const char* what) {
-      if (!ranks.empty()) text += fmt::format("; {} {}", ranks_text(ranks), what);
+    const auto say = [&](const std::vector<std::int32_t>& ranks, const char* one,
+                         const char* many) {
+      if (!ranks.empty())
+        text += fmt::format("; {} {}", ranks_text(ranks), ranks.size() == 1 ? one : many);
     };
-    say(hang.not_called, "has not called it");
-    say(hang.no_dump, "left no dump");
-    say(hang.waiting, "waits in it");
-    say(hang.completed, "is through");
+    say(hang.not_called, "has not called it", "have not called it");
+    say(hang.no_dump, "left no dump", "left no dump");
+    say(hang.waiting, "waits in it", "wait in it");
+    say(hang.completed, "is through", "are through");
     for (const std::string& other : hang.other_calls) text += "; " + other;
     text += '\n';
     for (const std::string& place : hang.places) text += "  " + place + '\n';

@@ -54,6 +54,9 @@ class Gaps {
     } else if (const PipelineJob* job = job_at(device_, gap.end)) {
       rest.begin = until(dependencies_.ready(index_, *job), gap);
       charge(before ? IdleCause::fill : IdleCause::dependency, gap.begin, rest.begin);
+    } else if (piped && !device_.launched) {  // such as an optimizer
+      rest.begin = until(dependencies_.end_within(index_, gap), gap);
+      charge(IdleCause::dependency, gap.begin, rest.begin);
     }
     of_host(rest, behind);
   }
@@ -148,6 +151,16 @@ std::optional<Nanos> Dependencies::end_of_work(std::size_t device, const Interva
   for (const std::size_t stage : pipelines_[pipeline->second]) {
     const Intervals& any = devices_[stage].any;
     const auto after = std::ranges::lower_bound(any, gap.end, {}, &Interval::begin);
+    if (after != any.begin()) end = std::max(end, std::prev(after)->end);
+  }
+  return end;
+}
+
+Nanos Dependencies::end_within(std::size_t device, const Interval& gap) const {
+  Nanos end = gap.begin;
+  for (const std::size_t stage : pipelines_[pipeline_of_.at(device)]) {
+    const Intervals& any = devices_[stage].any;
+    const auto after = std::ranges::upper_bound(any, gap.end, {}, &Interval::end);
     if (after != any.begin()) end = std::max(end, std::prev(after)->end);
   }
   return end;

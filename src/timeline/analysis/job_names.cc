@@ -103,17 +103,16 @@ enum class Word : std::uint8_t { forward, backward, weight, input, overlap, stag
 
 std::optional<Word> known_word(std::string_view word) {
   static const std::map<std::string_view, Word> kWords{
-      {"forward", Word::forward},   {"fwd", Word::forward},        {"forwardpass", Word::forward},
-      {"backward", Word::backward}, {"bwd", Word::backward},       {"backwardpass", Word::backward},
-      {"weight", Word::weight},     {"wgrad", Word::weight},       {"w", Word::weight},
-      {"input", Word::input},       {"dgrad", Word::input},        {"b", Word::input},
-      {"overlap", Word::overlap},   {"overlapped", Word::overlap}, {"combined", Word::overlap},
-      {"chunk", Word::stage},       {"stage", Word::stage},        {"step", Word::other},
-      {"pass", Word::other},        {"compute", Word::other},      {"exec", Word::other},
-      {"micro", Word::other},       {"batch", Word::other},        {"microbatch", Word::other},
-      {"mb", Word::other},          {"grad", Word::other},         {"of", Word::other},
-      {"func", Word::other},        {"helper", Word::other},       {"iter", Word::ignored},
-      {"iteration", Word::ignored}};
+      {"forward", Word::forward},  {"fwd", Word::forward},      {"backward", Word::backward},
+      {"bwd", Word::backward},     {"weight", Word::weight},    {"wgrad", Word::weight},
+      {"w", Word::weight},         {"input", Word::input},      {"dgrad", Word::input},
+      {"b", Word::input},          {"overlap", Word::overlap},  {"overlapped", Word::overlap},
+      {"combined", Word::overlap}, {"chunk", Word::stage},      {"stage", Word::stage},
+      {"step", Word::other},       {"pass", Word::other},       {"compute", Word::other},
+      {"exec", Word::other},       {"micro", Word::other},      {"batch", Word::other},
+      {"microbatch", Word::other}, {"mb", Word::other},         {"grad", Word::other},
+      {"of", Word::other},         {"func", Word::other},       {"helper", Word::other},
+      {"iter", Word::ignored},     {"iteration", Word::ignored}};
   const auto found = kWords.find(word);
   return found == kWords.end() ? std::nullopt : std::optional(found->second);
 }
@@ -124,7 +123,13 @@ Jobs parse_words(std::string_view written) {
   if (written.size() > kLongest) return {};
   // Of "PipelineEngine._exec_forward_pass" and "schedule: forward 2", the last part counts; of
   // "forward: stage=2", all.
-  std::string name = lowered(written.substr(written.rfind('.') + 1));
+  std::string name;
+  for (const char c : written.substr(written.rfind('.') + 1)) {
+    const bool capital = c >= 'A' && c <= 'Z';
+    if (capital && !name.empty() && is_letter(name.back())) name += ' ';  // of "ForwardStep"
+    name += c;
+  }
+  name = lowered(name);
   if (const std::size_t colon = name.rfind(':'); name.find("ward", colon) < name.size()) {
     name.erase(0, colon + 1);
   }

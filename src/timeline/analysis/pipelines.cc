@@ -88,8 +88,9 @@ double flows_through(std::span<const Passes> passes, const Devices& devices, boo
   return seen == 0 ? 0 : static_cast<double>(good) / static_cast<double>(seen);
 }
 
+constexpr double kProof = 0.8;  // of the micro batches prove an order
+
 Pipelines across(std::span<const Passes> passes, const std::vector<Devices>& stages, bool logs) {
-  constexpr double kMost = 0.8;
   Pipelines result;
   double worst = 1;
   for (std::size_t copy = 0; copy < stages.front().size(); ++copy) {
@@ -98,7 +99,7 @@ Pipelines across(std::span<const Passes> passes, const std::vector<Devices>& sta
     worst = std::min(worst, flows_through(passes, pipeline, logs));
     result.devices.push_back(std::move(pipeline));
   }
-  if (worst >= kMost) return result;
+  if (worst >= kProof) return result;
   return {{},
           fmt::format("only {:.0f}% of the micro batches pass through the devices in the order of "
                       "pipeline stages",
@@ -120,9 +121,19 @@ void order_by_time(std::span<const Passes> passes, std::vector<Devices>& stages)
   }
 }
 
-Pipelines by_time(std::span<const StageDevice> devices, bool logs) {
-  std::vector<Passes> passes;
-  for (const StageDevice& device : devices) passes.emplace_back(device.jobs);
+// A group has its ranks in ascending order. The stages may have another one, if micro batches pass
+// through them so.
+void order_group(std::span<const Passes> passes, Devices& pipeline, bool logs) {
+  if (flows_through(passes, pipeline, logs) >= kProof) return;
+  std::vector<Devices> stages;
+  for (const std::size_t device : pipeline) stages.push_back({device});
+  order_by_time(passes, stages);
+  Devices ordered;
+  for (const Devices& stage : stages) ordered.push_back(stage.front());
+  if (flows_through(passes, ordered, logs) >= kProof) pipeline = std::move(ordered);
+}
+
+Pipelines by_time(std::span<const Passes> passes, bool logs) {
   std::vector<Devices> stages = stages_of(passes);
   if (stages.size() == 1) {
     return {{}, "all devices run the same forwards at the same time: they are copies of one stage"};
@@ -169,10 +180,12 @@ Pipelines find_pipelines(std::span<const StageDevice> devices,
       std::ranges::any_of(devices, [](const StageDevice& device) { return device.jobs.empty(); });
   // recognise_schedule() reports the reason.
   if (devices.size() < 2 || some_idle) return {{std::move(all)}, ""};
-  if (auto pipelines = by_groups(devices, groups); !pipelines.empty()) {
-    return {std::move(pipelines), ""};
-  }
-  return by_time(devices, logs);
+  std::vector<Passes> passes;
+  for (const StageDevice& device : devices) passes.emplace_back(device.jobs);
+  auto pipelines = by_groups(devices, groups);
+  if (pipelines.empty()) return by_time(passes, logs);
+  for (Devices& pipeline : pipelines) order_group(passes, pipeline, logs);
+  return {std::move(pipelines), ""};
 }
 
 std::vector<std::vector<std::int32_t>> pipeline_groups(std::span<const Source> sources) {
