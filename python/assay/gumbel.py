@@ -9,13 +9,9 @@ temperature.
 from typing import Any
 
 from assay import draw_distribution
+from assay.orders import np
 from assay.reference import torch
 from assay.residuals import array_of, shape_of
-
-try:
-    import numpy as np
-except ModuleNotFoundError:  # the tables load without frameworks; nothing is called then
-    np: Any = None
 
 # The largest difference of two logarithms: float32 represents e^-60 precisely, and Paddle clamps at 64.
 _APART = 60.0

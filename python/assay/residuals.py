@@ -10,10 +10,7 @@ compared in ulps. The same functions are applied to both frameworks.
 from collections.abc import Callable
 from typing import Any
 
-try:
-    import numpy as np
-except ModuleNotFoundError:  # the tables load without frameworks; nothing is called then
-    np: Any = None
+from assay.orders import np
 
 Arrays = dict[str, Any]
 

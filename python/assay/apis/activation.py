@@ -23,17 +23,10 @@ SHARES = {"sums": True, "in_float32": True, "near_one": 2.0**-20, "near_one_back
 BEYOND = edges("x", without="exact")
 
 
-def functional(stems, *forms, torch_name=None, x=WIDE, traits=None, regimes=None):
+def functional(stems, *forms, to="", x=WIDE, traits=None):
     """Activations with one tensor argument that torch.nn.functional has too."""
-    for stem in stems.split():
-        api(*spread(stem, *forms), x=x, traits=traits, regimes=regimes)(torch_activation(torch_name or stem))
-
-
-def torch_activation(stem):
-    def activate(x, name=None, *, out=None):
-        return getattr(torch.nn.functional, stem)(x)
-
-    return activate
+    names = spread(stems, *forms)
+    same("x, name=None, *, out=None", *names, home="torch.nn.functional", to=to, x=x, traits=traits)
 
 
 functional("relu", FUNCTIONAL, FUNCTIONAL_IN_PLACE, traits=PLAIN)
@@ -42,8 +35,8 @@ functional("softsign", FUNCTIONAL, traits=SLOPES)
 functional("tanhshrink", FUNCTIONAL, traits=CAREFUL)
 functional("sigmoid", FUNCTIONAL, traits={"direct": True})
 functional("relu6", FUNCTIONAL, x=uniform(-8, 8), traits=PLAIN)
-functional("log_sigmoid logsigmoid", FUNCTIONAL, torch_name="logsigmoid", traits=CAREFUL)
-functional("swish", FUNCTIONAL, torch_name="silu", traits=CAREFUL)
+functional("log_sigmoid logsigmoid", FUNCTIONAL, to="torch.nn.functional.logsigmoid", traits=CAREFUL)
+functional("swish", FUNCTIONAL, to="torch.nn.functional.silu", traits=CAREFUL)
 
 
 # Integers, because the knees are where the rounded x ± 3 is 0 or 6.

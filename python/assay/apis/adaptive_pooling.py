@@ -4,7 +4,7 @@ import math
 
 from assay import draw_distribution
 from assay.apis.loss import functional
-from assay.apis.windows import channels_back, channels_second, each, of_nothing
+from assay.apis.windows import LAYOUTS, channels_back, channels_second, each, of_nothing
 from assay.arguments import as_ints
 from assay.reference import torch
 from assay.registry import api
@@ -23,7 +23,7 @@ def output_sizes(output_size, sizes):
     return [n if size is None else as_ints(size)[0] for size, n in zip(wanted, sizes, strict=True)]
 
 
-def adaptive_avg(x, output_size, data_format):
+def adaptive_avg(x, output_size, data_format="NCL"):
     y = channels_second(x, data_format)
     sizes = output_sizes(output_size, y.shape[2:])
     if not x.numel():
@@ -32,19 +32,14 @@ def adaptive_avg(x, output_size, data_format):
     return channels_back(pools[y.ndim - 3](y, sizes), data_format)
 
 
-@api("paddle.nn.functional.adaptive_avg_pool1d", cost="resize", x=UNCENTRED)
-def adaptive_avg_pool1d(x, output_size, name=None):
-    return adaptive_avg(x, output_size, "NCL")
-
-
-@api("paddle.nn.functional.adaptive_avg_pool2d", cost="resize", x=UNCENTRED, output_size=SIZE)
-def adaptive_avg_pool2d(x, output_size, data_format="NCHW", name=None):
-    return adaptive_avg(x, output_size, data_format)
-
-
-@api("paddle.nn.functional.adaptive_avg_pool3d", cost="resize", x=UNCENTRED, output_size=SIZE)
-def adaptive_avg_pool3d(x, output_size, data_format="NCDHW", name=None):
-    return adaptive_avg(x, output_size, data_format)
+for _rank, _layout in enumerate(LAYOUTS, 1):
+    _format = f", data_format='{_layout}'" if _rank > 1 else ""
+    api(
+        f"paddle.nn.functional.adaptive_avg_pool{_rank}d",
+        cost="resize",
+        signature=f"x, output_size{_format}, name=None",
+        rules={"x": UNCENTRED} | ({"output_size": SIZE} if _rank > 1 else {}),
+    )(adaptive_avg)
 
 
 @api(

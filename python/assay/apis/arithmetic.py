@@ -324,10 +324,6 @@ def clip(x, min=None, max=None, name=None, *, out=None):
     return x.clone() if low is None and high is None else torch.clamp(x, low, high)
 
 
-def floated(x, dtype):
-    return x if x.is_floating_point() or x.is_complex() else x.to(dtype)
-
-
 # Both frameworks divide gradients by x² + y². At 1e-200 Paddle's is infinite and PyTorch's 0; the exact value
 # 5e199 has no float64 truth.
 SQUARES = {"wide": (2.0**-60, 2.0**60)}
@@ -336,23 +332,22 @@ SQUARES = {"wide": (2.0**-60, 2.0**60)}
 ON_THE_CUT = {"x": special(0.0, -0.0, 0.0, -0.0, -math.inf), "y": special(1.0, 1.0, -1.0, -1.0, -math.inf)}
 
 
-@api(*spread("atan2", *PUBLIC), traits=SQUARES, regimes={"bulk": ON_THE_CUT})
-def atan2(x, y, name=None):
-    """Integers give float64, as in Paddle's documentation."""
-    x, y = together(x, y)
-    return torch.atan2(floated(x, torch.float64), floated(y, torch.float64))
+def _of_floats(name, *forms, dtype="float32", **options):
+    """torch's function of the same name; integers become this dtype."""
+
+    @api(*spread(name, *PUBLIC, *forms), signature="x, y, name=None", **options)
+    def call(x, y):
+        return getattr(torch, name)(
+            *(
+                each if each.is_floating_point() or each.is_complex() else each.to(getattr(torch, dtype))
+                for each in together(x, y)
+            )
+        )
 
 
-@api(*spread("hypot", *PUBLIC, *IN_PLACE))
-def hypot(x, y, name=None):
-    x, y = together(x, y)
-    return torch.hypot(floated(x, torch.float32), floated(y, torch.float32))
-
-
-@api(*spread("logaddexp", *PUBLIC), x=uniform(-5, 5), y=uniform(-5, 5))
-def logaddexp(x, y, name=None):
-    x, y = together(x, y)
-    return torch.logaddexp(floated(x, torch.float32), floated(y, torch.float32))
+_of_floats("atan2", dtype="float64", traits=SQUARES, regimes={"bulk": ON_THE_CUT})  # as documented
+_of_floats("hypot", *IN_PLACE)
+_of_floats("logaddexp", x=uniform(-5, 5), y=uniform(-5, 5))
 
 
 @api(

@@ -8,7 +8,7 @@ from assay.registry import api
 from assay.rules import uniform
 from assay.shorthand import FROM_SHAPES
 
-_COSINES = {
+COSINES = {
     "hamming": (0.54, 0.46),
     "hann": (0.5, 0.5),
     "blackman": (0.42, 0.5, 0.08),
@@ -51,8 +51,8 @@ def _window(kind, count, *more):
     """A symmetric window of `count` > 1 values."""
     place = torch.arange(count, dtype=torch.float64)
     middle = (count - 1) / 2
-    if kind in _COSINES:
-        return _general_cosine(count, _COSINES[kind])
+    if kind in COSINES:
+        return _general_cosine(count, COSINES[kind])
     if kind == "bartlett":
         return 1 - (place - middle).abs() / middle
     if kind == "triang":

@@ -1,7 +1,7 @@
 """Bitwise operations."""
 
 from assay.reference import torch
-from assay.registry import api
+from assay.registry import api, same
 from assay.rules import integers
 from assay.shorthand import IN_PLACE, PUBLIC, cycled, spread
 
@@ -17,27 +17,29 @@ def beyond(this):
 BEYOND = {"wide": {"y": beyond}}
 
 
-def bitwise(stem):
-    @api(*spread(f"bitwise_{stem}", *PUBLIC, *IN_PLACE), *spread(f"{stem} r{stem}", "paddle.Tensor.__{}__"))
-    def combine(x, y, out=None, name=None):
-        return getattr(torch, f"bitwise_{stem}")(x, y)
+for _stem in ("and", "or", "xor"):
+    same(
+        "x, y, out=None, name=None",
+        *spread(f"bitwise_{_stem}", *PUBLIC, *IN_PLACE),
+        *spread(f"{_stem} r{_stem}", "paddle.Tensor.__{}__"),
+        to=f"torch.bitwise_{_stem}",
+    )
+same(
+    "x, out=None, name=None",
+    *spread("bitwise_not bitwise_invert", *PUBLIC, *IN_PLACE),
+    "paddle.Tensor.__invert__",
+    to="torch.bitwise_not",
+)
+_SHIFT = "x, y, is_arithmetic=True"
 
 
-bitwise("and")
-bitwise("or")
-bitwise("xor")
-
-
-@api(*spread("bitwise_not bitwise_invert", *PUBLIC, *IN_PLACE), "paddle.Tensor.__invert__")
-def bitwise_not(x, out=None, name=None):
-    return torch.bitwise_not(x)
-
-
+@api("paddle.Tensor.__lshift__", y=DISTANCE, regimes=BEYOND, signature=_SHIFT)
 @api(*spread("bitwise_left_shift", *PUBLIC, *IN_PLACE), y=DISTANCE, regimes=BEYOND)
 def left_shift(x, y, is_arithmetic=True, out=None, name=None):
     return torch.bitwise_left_shift(x, y)
 
 
+@api("paddle.Tensor.__rshift__", y=DISTANCE, regimes=BEYOND, signature=_SHIFT)
 @api(*spread("bitwise_right_shift", *PUBLIC, *IN_PLACE), y=DISTANCE, regimes=BEYOND)
 def right_shift(x, y, is_arithmetic=True, out=None, name=None):
     """A logical shift of a negative number shifts zeros in: by one with the sign cleared, then by the
@@ -47,16 +49,6 @@ def right_shift(x, y, is_arithmetic=True, out=None, name=None):
     once = torch.bitwise_right_shift(x, 1) & torch.iinfo(x.dtype).max
     unsigned = x.dtype == torch.uint8
     return torch.where(y > 0, once >> (y - 1).clamp(min=0), x) if not unsigned else x >> y
-
-
-@api("paddle.Tensor.__lshift__", y=DISTANCE, regimes=BEYOND)
-def lshift(x, y, is_arithmetic=True):
-    return torch.bitwise_left_shift(x, y)
-
-
-@api("paddle.Tensor.__rshift__", y=DISTANCE, regimes=BEYOND)
-def rshift(x, y, is_arithmetic=True):
-    return right_shift(x, y, is_arithmetic)
 
 
 @api("paddle.Tensor.__rlshift__", x=DISTANCE, regimes={"wide": {"x": beyond}})

@@ -47,17 +47,11 @@ def some_ignored(extent, ignore_index, this):
     return Literal([ignore_index if k % 3 == 1 else k * 7 % extent for k in range(this.size)])
 
 
-def ignoring(scores):
-    """Under `exact` values some labels are ignored. `scores` names the tensor of class scores."""
-    if scores == "logits":
-        rule = lambda this, logits, axis=-1, ignore_index=-100: some_ignored(  # noqa: E731
-            logits.shape[axis], ignore_index, this
-        )
-    else:
-        rule = lambda this, input, axis=-1, ignore_index=-100: some_ignored(  # noqa: E731
-            input.shape[axis], ignore_index, this
-        )
-    return {"exact": {"label": rule}}
+def _some(this, logits=None, input=None, axis=-1, ignore_index=-100):
+    return some_ignored((input if logits is None else logits).shape[axis], ignore_index, this)
+
+
+IGNORING = {"exact": {"label": _some}}  # under these values some labels are ignored
 
 
 def entropy(log_p, label, soft_label, ignore_index, axis):
@@ -82,7 +76,7 @@ NOT_BY_SOFTMAX = follows("the returned softmax has no gradient")
 @api(
     "paddle.nn.functional.softmax_with_cross_entropy",
     label=lambda this, logits, axis=-1: integers(0, logits.shape[axis]) if "int" in this.dtype else shares,
-    regimes=ignoring("logits"),
+    regimes=IGNORING,
     known_deviation=(NOT_BY_LABEL, NOT_BY_SOFTMAX),
 )
 def softmax_with_cross_entropy(
@@ -101,7 +95,7 @@ def softmax_with_cross_entropy(
     input=lambda use_softmax=True: None if use_softmax else uniform(0.05, 1),
     label=labels,
     weight=positive(),
-    regimes=ignoring("input"),
+    regimes=IGNORING,
     known_deviation=NOT_BY_LABEL,
 )
 def cross_entropy(

@@ -1,11 +1,13 @@
 """Comparisons, logic and predicates; the results are bool."""
 
+from math import inf, nan
+
 from assay.apis.arithmetic import together
 from assay.reference import torch
 from assay.registry import api, same
 from assay.rules import constant, integers, uniform
-from assay.shorthand import IN_PLACE, PUBLIC, beside, cycled, edges, spread
-from assay.spec import FLOATING, TensorSpec
+from assay.shorthand import IN_PLACE, PUBLIC, beside, cycled, edges, special, spread
+from assay.spec import TensorSpec
 
 FEW = integers(-2, 3)  # few values, so that many are equal
 TRUTHS = integers(-1, 2)
@@ -44,6 +46,7 @@ def around_one(*shares):
     return rule
 
 
+SPECIAL = special(nan, 0.25, inf, -0.5, -inf, 0.0)
 NEIGHBOURS = ("float32", "float64")  # dtypes that can represent 1 plus a share of the tolerance
 NEAR = {"x": one, "y": around_one(0, 0.37, 2.71, 73, -0.37, -2.71)}
 
@@ -93,13 +96,7 @@ logical("logical_xor")
 same("x, name=None, *, out=None", *spread("logical_not", *PUBLIC, *IN_PLACE), x=TRUTHS, regimes=edges("x"))
 
 
-def special(this):
-    """NaN and infinities for floats."""
-    values = [float("nan"), 0.25, float("inf"), -0.5, float("-inf"), 0.0]
-    return cycled(values) if this.dtype in FLOATING else None
-
-
-same("x, name=None", *spread("isnan isinf isfinite isneginf isposinf isreal", *PUBLIC), x=special)
+same("x, name=None", *spread("isnan isinf isfinite isneginf isposinf isreal", *PUBLIC), x=SPECIAL)
 same("x", *spread("is_complex is_floating_point", *PUBLIC))
 
 

@@ -1,17 +1,15 @@
 """paddle.compat: PyTorch's functions with PyTorch's parameters."""
 
+from assay.apis.comparison import alike
 from assay.arguments import as_int, as_ints
 from assay.reference import torch
 from assay.regimes import MOVES, SORTS
 from assay.registry import api
-from assay.rules import constant, distinct, integers
+from assay.rules import distinct, integers
 from assay.shorthand import COUNTS, TIES
 
-# Equal tensors; small ones may differ.
-_ALIKE = lambda this: constant(1) if this.size > 4 else integers(0, 2)  # noqa: E731
 
-
-@api("paddle.compat.equal", input=_ALIKE, other=_ALIKE, grad=COUNTS)
+@api("paddle.compat.equal", input=alike, other=alike, grad=COUNTS)
 def equal(input, other):
     common = torch.promote_types(input.dtype, other.dtype)
     return torch.equal(input.to(common), other.to(common))

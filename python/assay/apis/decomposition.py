@@ -168,9 +168,8 @@ def moderate(this):
     return rule and rule._replace(low=rule.low / 4, high=rule.high / 4)
 
 
-@api(*spread("matrix_power", *LINALG), x=moderate, traits={"chained": True})
-def matrix_power(x, n, name=None):
-    return torch.linalg.matrix_power(x, n)
+_POWER = {"home": "torch.linalg", "x": moderate, "traits": {"chained": True}}
+same("x, n, name=None", *spread("matrix_power", *LINALG), **_POWER)
 
 
 @api(*spread("cond", *LINALG), x=lopsided, traits={"spectral": lambda p=None: p in (None, 2, -2, "nuc")})

@@ -4,31 +4,11 @@ from assay.reference import torch
 from assay.registry import api, same
 from assay.rules import positive
 
-
-def _over_one_axis(stem):
-    @api(f"paddle.fft.{stem}")
-    def transform(x, n=None, axis=-1, norm="backward", name=None, *, out=None):
-        return getattr(torch.fft, stem)(x, n, axis, norm)
-
-
-def _over_two_axes(stem):
-    @api(f"paddle.fft.{stem}")
-    def transform(x, s=None, axes=(-2, -1), norm="backward", name=None, *, out=None):
-        return getattr(torch.fft, stem)(x, s, axes, norm)
-
-
-def _over_many_axes(stem):
-    @api(f"paddle.fft.{stem}")
-    def transform(x, s=None, axes=None, norm="backward", name=None, *, out=None):
-        return getattr(torch.fft, stem)(x, s, axes, norm)
-
-
+_AXES = {"": "n=None, axis=-1", "2": "s=None, axes=(-2, -1)", "n": "s=None, axes=None"}
 for _stem in "fft ifft rfft irfft hfft ihfft".split():
-    _over_one_axis(_stem)
-    _over_two_axes(f"{_stem}2")
-    _over_many_axes(f"{_stem}n")
-
-
+    for _end, _axes in _AXES.items():
+        _signature = f"x, {_axes}, norm='backward', name=None, *, out=None"
+        same(_signature, f"paddle.fft.{_stem}{_end}", home="torch.fft")
 same("x, axes=None, name=None", "paddle.fft.fftshift paddle.fft.ifftshift", home="torch.fft")
 
 

@@ -130,25 +130,37 @@ for _stem in _REDUCTIONS:
     _segments(_stem)
 
 
-def _shared_out(row, this):
-    """All nodes have the same number of edges, up to one."""
-    nodes = this.size - 1
-    if not 0 < nodes <= _MOST:
-        return None
-    return Literal([row.size * node // nodes for node in range(this.size)])
+_NODES = lambda colptr: max(1, colptr.size - 1)  # noqa: E731
+_GRAPH = {
+    "row": integers(0, _NODES),
+    # All nodes have the same number of edges, up to one.
+    "colptr": lambda row, this: Literal([row.size * i // max(1, this.size - 1) for i in range(this.size)]),
+    "input_nodes": distinct(0, _NODES),
+}
+_BUFFER = {"perm_buffer": lambda this: distinct(0, this.size)}
 
 
 @api(
-    "paddle.geometric.sample_neighbors",
-    row=integers(0, lambda colptr: max(1, colptr.size - 1)),
-    colptr=_shared_out,
-    input_nodes=distinct(0, lambda colptr: max(1, colptr.size - 1)),
-    perm_buffer=lambda this: distinct(0, this.size),
+    "paddle.incubate.graph_sample_neighbors",
+    grad=RANDOM,
+    signature="row, colptr, input_nodes, eids=None, perm_buffer=None, sample_size=-1, return_eids=False, "
+    "flag_perm_buffer=False, name=None",
+    **_GRAPH,
+    **_BUFFER,
 )
+@api(
+    "paddle.geometric.weighted_sample_neighbors",
+    grad=RANDOM,
+    signature="row, colptr, edge_weight, input_nodes, sample_size=-1, eids=None, return_eids=False, "
+    "name=None",
+    **_GRAPH,
+    edge_weight=positive(),
+)
+@api("paddle.geometric.sample_neighbors", **_GRAPH, **_BUFFER)
 def sample_neighbors(
     row, colptr, input_nodes, sample_size=-1, eids=None, return_eids=False, perm_buffer=None, name=None
 ):
-    """All neighbours of a node, or a random choice if there are more than requested."""
+    """All neighbours of a node, or a random (weighted) choice if there are more than requested."""
     begin, end = (colptr.flatten()[input_nodes.flatten() + step].tolist() for step in (0, 1))
     edges = [torch.arange(a, b) for a, b in zip(begin, end, strict=True)]
     if 0 <= sample_size < max((len(each) for each in edges), default=0):
@@ -209,32 +221,3 @@ _HETEROGENEOUS = _REINDEXED | {
 def reindex_heter_graph(x, neighbors, count, value_buffer=None, index_buffer=None, name=None):
     """The edges of several graphs, one after the other."""
     return reindex_graph(x, torch.cat(list(neighbors)), torch.cat(list(count)))
-
-
-_GRAPH = {
-    "row": integers(0, lambda colptr: max(1, colptr.size - 1)),
-    "colptr": lambda row, this: Literal([row.size * i // (this.size - 1) for i in range(this.size)]),
-    "input_nodes": distinct(0, lambda colptr: max(1, colptr.size - 1)),
-    "edge_weight": positive(),
-}
-
-
-@api("paddle.geometric.weighted_sample_neighbors", grad=RANDOM, rules=_GRAPH)
-def weighted_sample_neighbors(
-    row, colptr, edge_weight, input_nodes, sample_size=-1, eids=None, return_eids=False, name=None
-):
-    """All neighbours of a node, or a weighted random choice."""
-    return sample_neighbors(row, colptr, input_nodes, sample_size, eids, return_eids)
-
-
-@api(
-    "paddle.incubate.graph_sample_neighbors",
-    grad=RANDOM,
-    rules={name: _GRAPH[name] for name in ("row", "colptr", "input_nodes")},
-    perm_buffer=lambda this: distinct(0, this.size),
-)
-def graph_sample_neighbors(
-    row, colptr, input_nodes, eids=None, perm_buffer=None, sample_size=-1, return_eids=False,
-    flag_perm_buffer=False, name=None,
-):  # fmt: skip
-    return sample_neighbors(row, colptr, input_nodes, sample_size, eids, return_eids)

@@ -42,7 +42,7 @@ def _step(kind, p, x, state, activation="tanh"):
 _GATES = {"SimpleRNN": 1, "LSTM": 4, "GRU": 3}
 
 
-def _cell(kind, input_size, hidden_size, attributes, activation="tanh"):
+def _cell(kind, input_size, hidden_size, attributes, activation):
     parts = 2 if kind == "LSTM" else 1
 
     def call(p, inputs, states=None):
@@ -53,33 +53,6 @@ def _cell(kind, input_size, hidden_size, attributes, activation="tanh"):
         return new[0], new if parts == 2 else new[0]
 
     return Made(call, _shapes(_GATES[kind], input_size, hidden_size, attributes))
-
-
-@layer("paddle.nn.SimpleRNNCell", inputs="inputs states")
-def simple_rnn_cell(
-    input_size, hidden_size, activation="tanh", weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None,
-    bias_hh_attr=None, name=None,
-):  # fmt: skip
-    attributes = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
-    return _cell("SimpleRNN", input_size, hidden_size, attributes, activation)
-
-
-@layer("paddle.nn.LSTMCell", inputs="inputs states")
-def lstm_cell(
-    input_size, hidden_size, weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None,
-    proj_size=0, name=None,
-):  # fmt: skip
-    attributes = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
-    return _cell("LSTM", input_size, hidden_size, attributes)
-
-
-@layer("paddle.nn.GRUCell", inputs="inputs states")
-def gru_cell(
-    input_size, hidden_size, weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None,
-    name=None,
-):  # fmt: skip
-    attributes = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
-    return _cell("GRU", input_size, hidden_size, attributes)
 
 
 def _one_way(kind, p, inputs, state, lengths, activation, backwards):
@@ -99,7 +72,7 @@ def _one_way(kind, p, inputs, state, lengths, activation, backwards):
     return torch.stack(outputs), state
 
 
-def _network(kind, input_size, hidden_size, num_layers, direction, time_major, attributes, activation="tanh"):
+def _network(kind, input_size, hidden_size, num_layers, direction, time_major, attributes, activation):
     ways = 2 if direction in ("bidirect", "bidirectional") else 1
     parts = 2 if kind == "LSTM" else 1
     shapes = {}
@@ -140,31 +113,36 @@ def _times(inputs, time_major=False):
 _LENGTHS = {"sequence_length": integers(1, lambda inputs, time_major=False: _times(inputs, time_major) + 1)}
 
 
-@layer("paddle.nn.SimpleRNN", inputs="inputs initial_states sequence_length", **_LENGTHS)
-def simple_rnn(
-    input_size, hidden_size, num_layers=1, direction="forward", time_major=False, dropout=0.0,
-    activation="tanh", weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None,
-    name=None,
-):  # fmt: skip
-    attributes = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
-    return _network(
-        "SimpleRNN", input_size, hidden_size, num_layers, direction, time_major, attributes, activation
+_ATTRIBUTES = ", ".join(f"{name}_attr=None" for name in _SUFFIXES)
+_STACKED = "num_layers=1, direction='forward', time_major=False, dropout=0.0"
+
+
+def _registered(kind, before="", after=""):
+    """The cell and the network of this kind. `before` and `after` are its options beside the attributes."""
+    options = f"{before}{_ATTRIBUTES}, {after}name=None"
+
+    @layer(f"paddle.nn.{kind}Cell", inputs="inputs states", signature=f"input_size, hidden_size, {options}")
+    def cell(
+        input_size, hidden_size, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr, activation="tanh"
+    ):
+        attributes = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
+        return _cell(kind, input_size, hidden_size, attributes, activation)
+
+    @layer(
+        f"paddle.nn.{kind}",
+        inputs="inputs initial_states sequence_length",
+        signature=f"input_size, hidden_size, {_STACKED}, {options}",
+        **_LENGTHS,
     )
+    def network(
+        input_size, hidden_size, num_layers, direction, time_major, weight_ih_attr, weight_hh_attr,
+        bias_ih_attr, bias_hh_attr, activation="tanh",
+    ):  # fmt: skip
+        attributes = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
+        options = num_layers, direction, time_major, attributes, activation
+        return _network(kind, input_size, hidden_size, *options)
 
 
-@layer("paddle.nn.LSTM", inputs="inputs initial_states sequence_length", **_LENGTHS)
-def lstm(
-    input_size, hidden_size, num_layers=1, direction="forward", time_major=False, dropout=0.0,
-    weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None, proj_size=0, name=None,
-):  # fmt: skip
-    attributes = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
-    return _network("LSTM", input_size, hidden_size, num_layers, direction, time_major, attributes)
-
-
-@layer("paddle.nn.GRU", inputs="inputs initial_states sequence_length", **_LENGTHS)
-def gru(
-    input_size, hidden_size, num_layers=1, direction="forward", time_major=False, dropout=0.0,
-    weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None, name=None,
-):  # fmt: skip
-    attributes = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
-    return _network("GRU", input_size, hidden_size, num_layers, direction, time_major, attributes)
+_registered("SimpleRNN", before="activation='tanh', ")
+_registered("LSTM", after="proj_size=0, ")
+_registered("GRU")

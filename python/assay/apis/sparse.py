@@ -60,14 +60,8 @@ def cast(x, index_dtype=None, value_dtype=None, name=None):
     return x._replace(indices=indices, values=values)
 
 
-@api("paddle.sparse.nn.functional.relu", layouts=COO, traits=BY_VALUE)
-def relu(x, name=None):
-    return x.over(torch.relu)
-
-
-@api("paddle.sparse.nn.functional.relu6", layouts=COO, traits=BY_VALUE)
-def relu6(x, name=None):
-    return x.over(torch.nn.functional.relu6)
+_by_value("nn.functional.relu", lambda values: torch.relu(values))
+_by_value("nn.functional.relu6", lambda values: torch.nn.functional.relu6(values))
 
 
 @api("paddle.sparse.nn.functional.leaky_relu", layouts=COO, traits=BY_VALUE)
@@ -111,15 +105,10 @@ def cut(x, axes, starts, ends, name=None):
     return taken_from(dense, held)
 
 
-def coalesced(x):
-    """Values at equal indices are added; indices are sorted."""
-    held = x.held()
-    return taken_from(x.dense(), held)
-
-
 @api("paddle.sparse.coalesce", "paddle.Tensor.coalesce", layouts={"x": "uncoalesced"}, grad=NO_BACKWARD)
 def coalesce(x, name=None):
-    return coalesced(x)
+    """Values at equal indices are added; indices are sorted."""
+    return taken_from(x.dense(), x.held())
 
 
 @api("paddle.sparse.sum", layouts=COO)

@@ -86,19 +86,8 @@ hyperbolic("sinh")
 hyperbolic("cosh")
 
 
-@api("paddle.Tensor.__neg__")
-def negated(var):
-    return -var
-
-
-@api("paddle.Tensor.__pos__")
-def itself(var):
-    return +var
-
-
-@api("paddle.Tensor.__abs__")
-def magnitude(var):
-    return abs(var)
+for _name, _function in (("neg", "neg"), ("pos", "positive"), ("abs", "abs")):
+    same("var", f"paddle.Tensor.__{_name}__", to=f"torch.{_function}")
 
 
 @api(*spread("sign sgn", *PUBLIC))

@@ -53,26 +53,37 @@ def compiled(torch: Any, function: Callable[..., Any], api: str, setting: str) -
     return run
 
 
+def _of_tensors(
+    torch: Any, function: Callable[..., Any], args: Any, kwargs: Any
+) -> tuple[Callable[..., Any], list[Any]]:
+    """The call as a function of its tensors, and these."""
+    pytree = importlib.import_module("torch.utils._pytree")
+    leaves, form = pytree.tree_flatten((args, kwargs))
+    places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+
+    def call(*tensors: Any) -> Any:
+        given = list(leaves)
+        for place, tensor in zip(places, tensors, strict=True):
+            given[place] = tensor
+        own_args, own_kwargs = pytree.tree_unflatten(given, form)
+        return function(*own_args, **own_kwargs)
+
+    return call, [leaves[place] for place in places]
+
+
 def exported(torch: Any, function: Callable[..., Any], api: str) -> Callable[..., Any]:
     """The call as a program of torch.export. Raises Stop at a call that it does not capture."""
-    pytree = importlib.import_module("torch.utils._pytree")
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        leaves, form = pytree.tree_flatten((args, kwargs))
-        places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+        call, tensors = _of_tensors(torch, function, args, kwargs)
 
         class Whole(torch.nn.Module):  # type: ignore[misc]
             def forward(self, *tensors: Any) -> Any:
-                given = list(leaves)
-                for place, tensor in zip(places, tensors, strict=True):
-                    given[place] = tensor
-                own_args, own_kwargs = pytree.tree_unflatten(given, form)
-                return function(*own_args, **own_kwargs)
+                return call(*tensors)
 
-        tensors = tuple(leaves[place] for place in places)
         function(*args, **kwargs)  # an error of the call itself
         try:
-            program = torch.export.export(Whole(), tensors, strict=False).module()
+            program = torch.export.export(Whole(), tuple(tensors), strict=False).module()
         except Exception as error:
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise Stop(SKIPPED, f"torch.export does not capture {api}: {reason}") from error
@@ -83,24 +94,13 @@ def exported(torch: Any, function: Callable[..., Any], api: str) -> Callable[...
 
 def batched(torch: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """The first of two results of torch.vmap over two equal calls."""
-    pytree = importlib.import_module("torch.utils._pytree")
-    leaves, form = pytree.tree_flatten((args, kwargs))
-    places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
-    if not places:
+    call, tensors = _of_tensors(torch, function, args, kwargs)
+    if not tensors:
         raise Stop(SKIPPED, "vmap needs a tensor")
-
-    def call(*tensors: Any) -> Any:
-        given = list(leaves)
-        for place, tensor in zip(places, tensors, strict=True):
-            given[place] = tensor
-        own_args, own_kwargs = pytree.tree_unflatten(given, form)
-        return function(*own_args, **own_kwargs)
-
-    stacked = [torch.stack([leaves[place]] * 2) for place in places]
     try:
-        both = torch.vmap(call, randomness="same")(*stacked)
+        both = torch.vmap(call, randomness="same")(*(torch.stack([tensor] * 2) for tensor in tensors))
     except RuntimeError as error:
         if not str(error).startswith("vmap: "):
             raise
         raise Stop(SKIPPED, str(error).partition("\n")[0]) from error
-    return pytree.tree_map(lambda leaf: leaf[0], both)
+    return importlib.import_module("torch.utils._pytree").tree_map(lambda leaf: leaf[0], both)

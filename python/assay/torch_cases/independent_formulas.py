@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from assay.apis.loss import reduced
-from assay.apis.normalization import standard
+from assay.apis.normalization import scaled, standard
 from assay.reference import torch
 from assay.registry import REGISTRY, changes_input
 
@@ -61,14 +61,7 @@ _OWN: dict[str, Formula] = {}
 _IGNORED = frozenset({"inplace", "out"})
 _MADE = frozenset({"dtype", "layout", "device", "requires_grad", "pin_memory"})  # of a window
 _OF_PARTS = frozenset({"add", "sub", "subtract"})  # formulas of the parts of complex numbers
-_HOMES = (
-    "torch",
-    "torch.Tensor",
-    "torch.nn.functional",
-    "torch.linalg",
-    "torch.special",
-    "torch.signal.windows",
-)
+_HOMES = "torch torch.Tensor torch.nn.functional torch.linalg torch.special torch.signal.windows".split()
 
 
 def own(*names: str) -> Callable[[Formula], Formula]:
@@ -202,10 +195,7 @@ def _instance_norm(
 ) -> Any:  # fmt: skip
     if running_mean is not None or not use_input_stats:
         return None
-    y = standard(x.flatten(2), [-1], eps).reshape(x.shape)
-    shape = [-1] + [1] * (x.ndim - 2)
-    y = y if weight is None else y * weight.reshape(shape)
-    return y if bias is None else y + bias.reshape(shape)
+    return scaled(standard(x.flatten(2), [-1], eps).reshape(x.shape), weight, bias)
 
 
 @own("smooth_l1_loss")

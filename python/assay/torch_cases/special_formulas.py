@@ -6,6 +6,7 @@ from functools import lru_cache
 from itertools import starmap
 from typing import Any
 
+from assay.apis.audio import COSINES
 from assay.apis.loss import reduced
 from assay.precise import by_elements
 from assay.reference import torch
@@ -187,13 +188,7 @@ def _of_cosines(parts: tuple[float, ...], points: int, periodic: bool) -> Any:
     return window if points > 1 else torch.ones(points, dtype=torch.float64)
 
 
-_COSINES = {
-    "hann": (0.5, 0.5),
-    "hamming": (0.54, 0.46),
-    "blackman": (0.42, 0.5, 0.08),
-    "nuttall": (0.3635819, 0.4891775, 0.1365995, 0.0106411),
-}
-for _name, _parts in _COSINES.items():
+for _name, _parts in COSINES.items():
     own(_name)(lambda M, sym=True, parts=_parts: _of_cosines(parts, M, not sym))
     own(f"{_name}_window")(
         lambda window_length, periodic=True, parts=_parts: _of_cosines(parts, window_length, periodic)

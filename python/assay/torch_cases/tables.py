@@ -169,7 +169,7 @@ def _dropout(input, p=0.5, training=True, inplace=False):
     return draw_distribution.kept(input / (1 - p), 1 - p)
 
 
-def _channels(input: Any, p: float, training: bool, unbatched: int) -> Any:
+def _channels(input, p=0.5, training=True, inplace=False, *, unbatched):
     """Whole channels are dropped together; without a batch the first axis has the channels."""
     if not training or p in (0, 1):
         return input * (1 - p if training else 1)
@@ -177,20 +177,10 @@ def _channels(input: Any, p: float, training: bool, unbatched: int) -> Any:
     return draw_distribution.kept(input / (1 - p), 1 - p, together(input, axes))
 
 
-@known("torch.nn.functional.dropout1d", family="dropout")
-def _dropout1d(input, p=0.5, training=True, inplace=False):
-    return _channels(input, p, training, 2)
-
-
-@known("torch.nn.functional.dropout2d", family="dropout")
-def _dropout2d(input, p=0.5, training=True, inplace=False):
-    """A tensor of three axes is a batch of one-dimensional channels (a warning says so)."""
-    return _channels(input, p, training, 0)
-
-
-@known("torch.nn.functional.dropout3d", family="dropout")
-def _dropout3d(input, p=0.5, training=True, inplace=False):
-    return _channels(input, p, training, 4)
+# Of dropout2d a tensor of three axes is a batch of one-dimensional channels (a warning says so).
+for _rank, _unbatched in ((1, 2), (2, 0), (3, 4)):
+    _function = known(f"torch.nn.functional.dropout{_rank}d", family="dropout")
+    _function(partial(_channels, unbatched=_unbatched))
 
 
 # -- memory that nobody has written --
