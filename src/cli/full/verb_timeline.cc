@@ -311,7 +311,8 @@ Verb add_timeline_verb(CLI::App& parent) {
   return one_of(*app, {{merge, [options] { return run_merge(*options); }},
                        {analyze, [options] { return run_analyze(*options); }},
                        add_timeline_open(*app),
-                       add_timeline_record(*app)});
+                       add_timeline_record(*app),
+                       add_timeline_watch(*app)});
 }
 
 }  // namespace assay::cli::full

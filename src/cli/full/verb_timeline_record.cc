@@ -3,10 +3,16 @@
 #include <sys/signalfd.h>
 
 #include <array>
+#include <chrono>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <thread>
+#include <utility>
 
 #include "base/atomic_file.h"
 #include "base/fd.h"
@@ -15,6 +21,8 @@
 #include "base/values.h"
 #include "cli/full/verbs.h"
 #include "inject/triggers.h"
+#include "lane/fork_server.h"
+#include "timeline/analysis/stage_watch.h"
 
 namespace assay::cli::full {
 namespace {
@@ -28,6 +36,7 @@ struct RecordOptions {
   std::string seconds;
   bool paused = false;
   bool paddle_steps = false;
+  bool watch = false;
   std::int64_t every = 1;
   std::string ring, hang, slow;
   std::vector<std::string> command;
@@ -162,7 +171,81 @@ Result<ExitStatus> wait_asking(Process& process, const fs::path& folder) {
   }
 }
 
+constexpr int kSignalBase = 128;  // as in shells
+int code_of(const ExitStatus& status) {
+  return status.signal != 0 ? kSignalBase + status.signal : status.code;
+}
+
+constexpr std::chrono::seconds kLookEvery{1};
+
+// Prints what is new until `wait`, which lasts kLookEvery, returns false; then a table of the
+// ranks.
+Status watch_stages(timeline::StageWatch& watch, std::FILE* out,
+                    const std::function<bool()>& wait) {
+  for (bool more = true; more;) {
+    more = wait();
+    ASSAY_TRY(const std::vector<std::string> lines, watch.look());
+    for (const std::string& line : lines) show_line(out, line);
+  }
+  if (watch.any()) show(out, "{}", watch.table());
+  return {};
+}
+
+// Records stages only, and names slow ranks meanwhile.
+Result<int> run_watched(const RecordOptions& options) {
+  ASSAY_TRY(const LanePackage package, LanePackage::find());
+  ASSAY_CHECK(make_folder(options.out));
+  timeline::StageWatch::clean(options.out);
+  SpawnOptions spawn;
+  spawn.argv = options.command;
+  spawn.fds = {{0, 0}};
+  spawn.new_group = false;  // so that Ctrl-C reaches the command
+  std::string path = (package.python_path / "assay/capture/hook").string();
+  if (const char* own = std::getenv("PYTHONPATH"); own != nullptr && *own != '\0') {
+    path += fmt::format(":{}", own);
+  }
+  spawn.environment = {"ASSAY_RECORD_STAGES=" + fs::absolute(options.out).string(),
+                       "PYTHONPATH=" + path};
+  ASSAY_TRY(Process process, Process::spawn(spawn));
+  timeline::StageWatch watch(options.out);
+  ASSAY_CHECK(watch_stages(watch, stderr, [&] {
+    constexpr auto kMillis = std::chrono::milliseconds(kLookEvery).count();
+    pollfd wanted{process.pidfd(), POLLIN, 0};
+    return ::poll(&wanted, 1, static_cast<int>(kMillis)) <= 0;
+  }));
+  ASSAY_TRY(const ExitStatus status, process.wait());
+  if (!watch.any()) {
+    show(stderr,
+         "nothing was recorded: no process ended a step of an optimizer of PyTorch, or called "
+         "assay.step(). Python's options -I, -E and -S keep the recording out\n");
+  }
+  show(stderr, "stages are in {}; the command exited with {}\n", options.out.string(),
+       status.describe());
+  return code_of(status);
+}
+
+struct WatchOptions {
+  std::filesystem::path folder;
+  bool once = false;
+};
+
+Result<int> run_watch(const WatchOptions& options) {
+  timeline::StageWatch watch(options.folder);
+  bool first = true;
+  ASSAY_CHECK(watch_stages(watch, stdout, [&] {
+    if (std::exchange(first, false)) return !options.once;
+    if (!watch.any() || watch.ended()) return false;
+    std::this_thread::sleep_for(kLookEvery);
+    return true;
+  }));
+  if (watch.any()) return watch.malformed() == 0 ? kAllGood : kSomeFailed;
+  return usage_error(
+      fmt::format("{} has no stages of a run: record it with `assay timeline record --watch`",
+                  options.folder.string()));
+}
+
 Result<int> run_record(const RecordOptions& options) {
+  if (options.watch) return run_watched(options);
   fs::path library = options.library;
   if (library.empty()) {
     ASSAY_TRY(library, find_injection_library());
@@ -186,8 +269,7 @@ Result<int> run_record(const RecordOptions& options) {
        nothing ? "nothing was recorded: no process of the command used CUDA"
                : "recordings are in " + options.out.string(),
        status.describe());
-  constexpr int kSignalBase = 128;  // as in shells
-  return status.signal != 0 ? kSignalBase + status.signal : status.code;
+  return code_of(status);
 }
 
 }  // namespace
@@ -212,10 +294,29 @@ Verb add_timeline_record(CLI::App& timeline) {
   app->add_option(
       "--slow", options->slow,
       "With --ring: also write it when a step takes this multiple of the median (1.5x)");
+  CLI::Option* watch = app->add_flag(
+      "--watch", options->watch,
+      "Record only the stages of each step, at 0.2% of its time, and name slow ranks meanwhile");
+  for (const char* name :
+       {"--steps", "--seconds", "--paused", "--every", "--ring", "--hang", "--slow", "--library"}) {
+    watch->excludes(app->get_option(name));
+  }
   app->add_flag("--auto_parallel_profiler", options->paddle_steps,
                 "Set FLAGS_auto_parallel_profiler=1: Paddle marks its steps as NVTX ranges");
   app->add_option("COMMAND", options->command, "The command, after --")->required();
   return {app, [options] { return run_record(*options); }};
+}
+
+Verb add_timeline_watch(CLI::App& parent) {
+  CLI::App* app = parent.add_subcommand(
+      "watch", "Name the slow ranks of a run under `assay timeline record --watch`");
+  const auto options = std::make_shared<WatchOptions>();
+  app->add_option("DIR", options->folder, "The folder of the recording (its --out)")
+      ->required()
+      ->check(CLI::ExistingDirectory);
+  app->add_flag("--once", options->once,
+                "Print what is known now; otherwise the command ends with the run");
+  return {app, [options] { return run_watch(*options); }};
 }
 
 }  // namespace assay::cli::full

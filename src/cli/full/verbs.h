@@ -28,5 +28,6 @@ Verb add_submit_verb(CLI::App& parent);
 Verb add_timeline_verb(CLI::App& parent);
 Verb add_timeline_open(CLI::App& timeline);
 Verb add_timeline_record(CLI::App& timeline);
+Verb add_timeline_watch(CLI::App& timeline);
 
 }  // namespace assay::cli::full

@@ -1,5 +1,6 @@
-"""Runs first in every Python process of a program under `assay capture`. Waits for the import of a framework
-and then starts the capture. Python's own sitecustomize, if there is one, runs as always."""
+"""Runs first in every Python process of a program under `assay capture` or `assay timeline record --watch`.
+Waits for the import of a framework and then starts what they do. Python's own sitecustomize, if there is one,
+runs as always."""
 
 import importlib
 import importlib.abc
@@ -8,15 +9,19 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STARTS = {
-    "torch": "assay.capture.torch_calls",
-    "torch._dynamo.eval_frame": "assay.capture.compiled",
-    "torch._dynamo.output_graph": "assay.capture.compiled",
-    "paddle": "assay.capture.paddle_calls",
+    "ASSAY_CAPTURE": {
+        "torch": "assay.capture.torch_calls",
+        "torch._dynamo.eval_frame": "assay.capture.compiled",
+        "torch._dynamo.output_graph": "assay.capture.compiled",
+        "paddle": "assay.capture.paddle_calls",
+    },
+    "ASSAY_RECORD_STAGES": {"torch": "assay.timeline.stages"},
 }
+CHOSEN = {variable: starts for variable, starts in STARTS.items() if os.environ.get(variable)}
 
 
 class _Loader(importlib.abc.Loader):
-    """The framework's loader, and then the capture."""
+    """The framework's loader, and then the start of each."""
 
     def __init__(self, loader, name):
         self.loader, self.name = loader, name
@@ -27,17 +32,18 @@ class _Loader(importlib.abc.Loader):
     def exec_module(self, module):
         module.__spec__.loader = module.__loader__ = self.loader
         self.loader.exec_module(module)
-        try:
-            importlib.import_module(STARTS[self.name]).start(module)
-        except Exception as error:
-            print(f"assay capture: {self.name} is not captured: {error!r}", file=sys.stderr)
+        for starts in filter(lambda starts: self.name in starts, CHOSEN.values()):
+            try:
+                importlib.import_module(starts[self.name]).start(module)
+            except Exception as error:
+                print(f"assay: {starts[self.name]} cannot start in {self.name}: {error!r}", file=sys.stderr)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
     """Finds a framework where Python would."""
 
     def find_spec(self, name, path=None, target=None):
-        if name not in STARTS:
+        if not any(name in starts for starts in CHOSEN.values()):
             return None
         found = (finder.find_spec(name, path, target) for finder in sys.meta_path if finder is not self)
         spec = next(filter(None, found), None)
@@ -59,7 +65,7 @@ def _next_sitecustomize():
             sys.modules["sitecustomize"] = own
 
 
-if os.environ.get("ASSAY_CAPTURE"):
+if CHOSEN:
     package = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
     sys.meta_path.insert(0, _Finder())
     try:
