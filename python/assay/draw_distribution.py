@@ -10,6 +10,7 @@ the result, with parameters that are tensors or numbers; `src/measure/draw_distr
 
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 
@@ -42,59 +43,30 @@ def anything(shape: Any, dtype: Any) -> Distribution:
     return Distribution("anything", (), tuple(shape), dtype)
 
 
-def uniform_draw(low: Any, high: Any, shape: Any, dtype: Any) -> Distribution:
-    """Uniform over [low, high)."""
-    return Distribution("uniform", (low, high), tuple(shape), dtype)
+def _of(kind: str, *names: str) -> Callable[..., Distribution]:
+    """A function of these parameters, the shape and the dtype, which makes a distribution of this kind."""
+    every = (*names, "shape", "dtype")
+
+    def draw(*args: Any, **named: Any) -> Distribution:
+        given = dict(zip(every, args, strict=False)) | named
+        if len(args) + len(named) != len(every) or given.keys() != {*every}:
+            raise TypeError(f"{kind} takes {', '.join(every)}")
+        return Distribution(kind, tuple(given[name] for name in names), tuple(given["shape"]), given["dtype"])
+
+    return draw
 
 
-def normal_draw(mean: Any, std: Any, shape: Any, dtype: Any) -> Distribution:
-    """Normal with this mean and standard deviation."""
-    return Distribution("normal", (mean, std), tuple(shape), dtype)
-
-
-def bernoulli_draw(p: Any, shape: Any, dtype: Any) -> Distribution:
-    """1 with probability p, else 0."""
-    return Distribution("bernoulli", (p,), tuple(shape), dtype)
-
-
-def integer_draw(low: Any, high: Any, shape: Any, dtype: Any) -> Distribution:
-    """Uniform over the integers in [low, high)."""
-    return Distribution("integers", (low, high), tuple(shape), dtype)
-
-
-def exponential_draw(rate: Any, shape: Any, dtype: Any) -> Distribution:
-    """Exponential with this rate."""
-    return Distribution("exponential", (rate,), tuple(shape), dtype)
-
-
-def poisson_draw(rate: Any, shape: Any, dtype: Any) -> Distribution:
-    """Poisson with this rate."""
-    return Distribution("poisson", (rate,), tuple(shape), dtype)
-
-
-def geometric_draw(p: Any, shape: Any, dtype: Any) -> Distribution:
-    """The number of trials up to and including the first success: 1, 2, …"""
-    return Distribution("geometric", (p,), tuple(shape), dtype)
-
-
-def log_normal_draw(mean: Any, std: Any, shape: Any, dtype: Any) -> Distribution:
-    """The exponential of a normal draw with this mean and standard deviation."""
-    return Distribution("log_normal", (mean, std), tuple(shape), dtype)
-
-
-def cauchy_draw(location: Any, scale: Any, shape: Any, dtype: Any) -> Distribution:
-    """Cauchy with this location and scale."""
-    return Distribution("cauchy", (location, scale), tuple(shape), dtype)
-
-
-def gamma_draw(concentration: Any, rate: Any, shape: Any, dtype: Any) -> Distribution:
-    """Gamma with this concentration and rate."""
-    return Distribution("gamma", (concentration, rate), tuple(shape), dtype)
-
-
-def binomial_draw(trials: Any, p: Any, shape: Any, dtype: Any) -> Distribution:
-    """The number of successes in `trials` trials with probability p."""
-    return Distribution("binomial", (trials, p), tuple(shape), dtype)
+uniform_draw = _of("uniform", "low", "high")  # over [low, high)
+normal_draw = _of("normal", "mean", "std")
+bernoulli_draw = _of("bernoulli", "p")  # 1 with probability p, else 0
+integer_draw = _of("integers", "low", "high")  # uniform over those in [low, high)
+exponential_draw = _of("exponential", "rate")
+poisson_draw = _of("poisson", "rate")
+geometric_draw = _of("geometric", "p")  # the number of trials up to the first success: 1, 2, …
+log_normal_draw = _of("log_normal", "mean", "std")  # the exponential of a normal draw with these
+cauchy_draw = _of("cauchy", "location", "scale")
+gamma_draw = _of("gamma", "concentration", "rate")
+binomial_draw = _of("binomial", "trials", "p")  # the number of successes
 
 
 def permutation(extent: int, dtype: Any) -> Distribution:

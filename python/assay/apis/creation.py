@@ -18,8 +18,8 @@ def _number(value):
     return float(value) if isinstance(value, str) else value
 
 
-def _filled(shape, value, dtype):
-    return torch.full(tuple(as_ints(shape)), _number(value), dtype=dtype)
+def _filled(shape, dtype, value):
+    return torch.full(tuple(shape), _number(value), dtype=dtype)
 
 
 def _default_dtype(value):
@@ -30,55 +30,38 @@ def _default_dtype(value):
 # The ends of the signatures. References use none of these parameters.
 PLACED = "device=None, requires_grad=False, pin_memory=False"
 _SHAPE = f"dtype=None, name=None, *, out=None, {PLACED}"
-_LIKE = f"dtype=None, name=None, *, {PLACED}"
-_NEW = f"*, dtype=None, {PLACED}"
 
 
-@api("paddle.full", shape=EXTENT, grad=FROM_SHAPES, equal="bits", signature=f"shape, fill_value, {_SHAPE}")
-def full(shape, fill_value, dtype):
-    return _filled(shape, fill_value, as_dtype(dtype) or _default_dtype(fill_value))
+def _constant(name, made, value="", **options):
+    """The three forms of a tensor that `made(shape, dtype, fill_value)` fills."""
 
+    @api(f"paddle.{name}", shape=EXTENT, grad=FROM_SHAPES, signature=f"shape, {value}{_SHAPE}", **options)
+    def of_shape(shape, dtype, fill_value=None):
+        return made(as_ints(shape), as_dtype(dtype) or _default_dtype(fill_value), fill_value)
 
-@api("paddle.full_like", grad=FROM_SHAPES, equal="bits", signature=f"x, fill_value, {_LIKE}")
-def full_like(x, fill_value, dtype):
-    return _filled(x.shape, fill_value, as_dtype(dtype) or x.dtype)
-
-
-@api(
-    "paddle.Tensor.new_full",
-    size=EXTENT,
-    grad=FROM_SHAPES,
-    signature=f"var, size, fill_value, *, dtype=None, {PLACED}",
-)
-def new_full(var, size, fill_value, dtype):
-    return _filled(size, fill_value, as_dtype(dtype) or var.dtype)
-
-
-def _constant(name, made):
-    """The three forms of a constant tensor; `made(shape, dtype)` fills it."""
-
-    @api(f"paddle.{name}", shape=EXTENT, grad=FROM_SHAPES, signature=f"shape, {_SHAPE}")
-    def of_shape(shape, dtype):
-        return made(as_ints(shape), as_dtype(dtype) or torch.float32)
-
-    @api(f"paddle.{name}_like", grad=FROM_SHAPES, signature=f"x, {_LIKE}")
-    def like(x, dtype):
-        return made(x.shape, as_dtype(dtype) or x.dtype)
+    @api(
+        f"paddle.{name}_like",
+        grad=FROM_SHAPES,
+        signature=f"x, {value}dtype=None, name=None, *, {PLACED}",
+        **options,
+    )
+    def like(x, dtype, fill_value=None):
+        return made(x.shape, as_dtype(dtype) or x.dtype, fill_value)
 
     @api(
         f"paddle.Tensor.new_{name}",
         size=EXTENT,
         grad=FROM_SHAPES,
-        signature=f"var, size, *, dtype=None, {PLACED}",
+        signature=f"var, size, {value}*, dtype=None, {PLACED}",
     )
-    def new(var, size, dtype):
-        return made(as_ints(size), as_dtype(dtype) or var.dtype)
+    def new(var, size, dtype, fill_value=None):
+        return made(as_ints(size), as_dtype(dtype) or var.dtype, fill_value)
 
 
-_constant("zeros", lambda shape, dtype: _filled(shape, 0, dtype))
-_constant("ones", lambda shape, dtype: _filled(shape, 1, dtype))
-_constant("empty", draw_distribution.anything)
-
+_constant("full", _filled, "fill_value, ", equal="bits")
+_constant("zeros", lambda shape, dtype, _: _filled(shape, dtype, 0))
+_constant("ones", lambda shape, dtype, _: _filled(shape, dtype, 1))
+_constant("empty", lambda shape, dtype, _: draw_distribution.anything(shape, dtype))
 
 same("x, value", "paddle.Tensor.fill_", to="torch.full_like")
 

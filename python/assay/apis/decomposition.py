@@ -403,9 +403,8 @@ def exchanges(x, this):
     return Literal([min(i % count + 1 + i // 2 % 2, rows) for i in range(this.size)])
 
 
-@api(*spread("lu_unpack", *LINALG), y=exchanges)
-def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None):
-    return tuple(torch.lu_unpack(x, y, unpack_ludata, unpack_pivots))
+_UNPACK = "x, y, unpack_ludata=True, unpack_pivots=True, name=None"
+same(_UNPACK, *spread("lu_unpack", *LINALG), y=exchanges)
 
 
 def in_int64(rank):

@@ -33,9 +33,11 @@ same("x, offset=0, axis1=0, axis2=1, name=None", *spread("diagonal", *PUBLIC))
 same("x, y, offset=0, axis1=0, axis2=1, name=None", *spread("diagonal_scatter", *PUBLIC))
 
 
-@api("paddle.Tensor.fill_diagonal_tensor", "paddle.Tensor.fill_diagonal_tensor_")
-def fill_diagonal_tensor(x, y, offset=0, dim1=0, dim2=1, name=None):
-    return torch.diagonal_scatter(x, y, offset, dim1, dim2)
+same(
+    "x, y, offset=0, dim1=0, dim2=1, name=None",
+    *spread("fill_diagonal_tensor fill_diagonal_tensor_", "paddle.Tensor.{}"),
+    to="torch.diagonal_scatter",
+)
 
 
 @api("paddle.Tensor.fill_diagonal_")

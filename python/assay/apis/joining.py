@@ -88,9 +88,7 @@ def dsplit(x, num_or_indices, name=None):
     return tensor_split(x, num_or_indices, 2)
 
 
-@api(*spread("unbind", *PUBLIC))
-def unbind(input, axis=0):
-    return list(torch.unbind(input, axis))
+same("input, axis=0", *spread("unbind", *PUBLIC))
 
 
 @api(*spread("unstack", *PUBLIC))

@@ -69,19 +69,12 @@ def view(x, shape_or_dtype, name=None):
     return x.view(shape_or_dtype if isinstance(shape_or_dtype, list | tuple) else as_dtype(shape_or_dtype))
 
 
-@api(*spread("view_as", *PUBLIC), undefined=OF_MEMORY)
-def view_as(x, other, name=None):
-    return x.view(other.shape)
-
-
+_VIEW_AS = {"to": "torch.Tensor.view_as", "undefined": OF_MEMORY}
+same("x, other, name=None", *spread("view_as", *PUBLIC), **_VIEW_AS)
 same("x, shape, stride, offset=0, name=None", *spread("as_strided", *PUBLIC), undefined=OF_MEMORY)
 
 
-@api(*spread("unfold", *PUBLIC))
-def unfold(x, axis, size, step, name=None):
-    return x.unfold(axis, size, step)
-
-
+same("x, axis, size, step, name=None", *spread("unfold", *PUBLIC), to="torch.Tensor.unfold")
 same("x, start_axis=0, stop_axis=-1, name=None", *spread("flatten", *PUBLIC, *IN_PLACE))
 
 
@@ -136,9 +129,7 @@ def expand(x, shape, name=None):
     return x.expand(as_ints(shape))
 
 
-@api(*spread("expand_as", *PUBLIC))
-def expand_as(x, y, name=None):
-    return x.expand(y.shape)
+same("x, y, name=None", *spread("expand_as", *PUBLIC), to="torch.Tensor.expand_as")
 
 
 @api("paddle.broadcast_tensors")

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from assay.mutation import leaves as of
@@ -49,19 +50,16 @@ class Fault:
 
 
 class Result(Fault):
-    """A fault in a result."""
+    """A fault that `change` makes in a result, or in a gradient."""
 
-    def __init__(self, what: str, kind: str, aim: float | None, change: Callable[..., Leaves]) -> None:
+    def __init__(
+        self, what: str, kind: str, aim: float | None, change: Callable[..., Leaves], of: str = "results"
+    ) -> None:
         super().__init__(what, kind, aim)
-        self.results = change
+        setattr(self, of, change)
 
 
-class Gradient(Fault):
-    """A fault in a gradient."""
-
-    def __init__(self, what: str, kind: str, aim: float | None, change: Callable[..., Leaves]) -> None:
-        super().__init__(what, kind, aim)
-        self.gradients = change
+Gradient = partial(Result, of="gradients")
 
 
 class Argument(Fault):

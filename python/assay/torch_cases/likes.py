@@ -17,97 +17,47 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "repeat_times": ("dims", "repeats", "sizes"),
     "shape": ("size", "sizes"),
     "num_or_sections": ("split_size_or_sections", "split_size", "indices_or_sections", "chunks"),
-    "chunks": ("chunks",),
-    "value": ("source", "value", "values"),
+    "value": ("source", "values"),
     "updates": ("src", "source"),
     "values": ("src", "source", "value"),
     "arr": ("input", "self"),
-    "shifts": ("shifts",),
-    "threshold": ("threshold", "lambd"),
-    "negative_slope": ("negative_slope",),
-    "sorted_sequence": ("sorted_sequence",),
+    "threshold": ("lambd",),
     "mat": ("mat1",),
     "p": ("ord",),
 }
 
+# Functions of PyTorch and Paddle's of the same meaning, by where Paddle's are.
+_NAMES = {
+    "paddle.nn.functional": (
+        "grid_sampler=grid_sample grid_sampler_2d=grid_sample grid_sampler_3d=grid_sample "
+        "native_batch_norm=batch_norm _batch_norm_with_update=batch_norm expit=sigmoid "
+        "conv_transpose1d=conv1d_transpose conv_transpose2d=conv2d_transpose "
+        "conv_transpose3d=conv3d_transpose multilabel_soft_margin_loss=multi_label_soft_margin_loss "
+        "softmin=softmax threshold=thresholded_relu col2im=fold im2col=unfold constant_pad_nd=pad"
+    ),
+    "paddle.linalg": ("cholesky_ex=cholesky lu_factor=lu lu_factor_ex=lu"),
+    "paddle": (
+        "absolute=abs arccos=acos arccosh=acosh arcsin=asin arcsinh=asinh arctan=atan arctan2=atan2 "
+        "arctanh=atanh clamp=clip div=divide true_divide=divide mul=multiply sub=subtract eq=equal "
+        "ne=not_equal ge=greater_equal gt=greater_than le=less_equal lt=less_than fmod=mod fix=trunc "
+        "trapz=trapezoid negative=neg psi=digamma igamma=gammainc igammac=gammaincc gammaln=lgamma "
+        "cat=concat concatenate=concat permute=transpose movedim=moveaxis swapaxes=transpose ger=outer "
+        "mvlgamma=multigammaln xlogy=multiply xlog1py=multiply logaddexp2=logaddexp std_mean=std "
+        "var_mean=var"
+    ),
+}
 # PyTorch's functions by their last name: Paddle's function of the same meaning, where the names differ.
 LIKES: dict[str, str] = {
-    **dict.fromkeys(  # of another meaning
-        "scatter scatter_add scatter_reduce index_reduce bucketize lu_solve lu_unpack put gather".split(),
-        "",
-    ),
-    "grid_sampler": "paddle.nn.functional.grid_sample",
-    "grid_sampler_2d": "paddle.nn.functional.grid_sample",
-    "grid_sampler_3d": "paddle.nn.functional.grid_sample",
-    "native_batch_norm": "paddle.nn.functional.batch_norm",
-    "_batch_norm_with_update": "paddle.nn.functional.batch_norm",
-    "torch.svd": "",
-    "cholesky_ex": "paddle.linalg.cholesky",
-    "lu_factor": "paddle.linalg.lu",
-    "lu_factor_ex": "paddle.linalg.lu",
-    "lu": "",
-    "absolute": "paddle.abs",
-    "arccos": "paddle.acos",
-    "arccosh": "paddle.acosh",
-    "arcsin": "paddle.asin",
-    "arcsinh": "paddle.asinh",
-    "arctan": "paddle.atan",
-    "arctan2": "paddle.atan2",
-    "arctanh": "paddle.atanh",
-    "clamp": "paddle.clip",
-    "div": "paddle.divide",
-    "true_divide": "paddle.divide",
-    "mul": "paddle.multiply",
-    "sub": "paddle.subtract",
-    "eq": "paddle.equal",
-    "ne": "paddle.not_equal",
-    "ge": "paddle.greater_equal",
-    "gt": "paddle.greater_than",
-    "le": "paddle.less_equal",
-    "lt": "paddle.less_than",
-    "fmod": "paddle.mod",
-    "fix": "paddle.trunc",
-    "trapz": "paddle.trapezoid",
-    "negative": "paddle.neg",
-    "psi": "paddle.digamma",
-    "igamma": "paddle.gammainc",
-    "igammac": "paddle.gammaincc",
-    "lgamma": "paddle.lgamma",
-    "gammaln": "paddle.lgamma",
-    "expit": "paddle.nn.functional.sigmoid",
-    "cat": "paddle.concat",
-    "concatenate": "paddle.concat",
-    "permute": "paddle.transpose",
-    "movedim": "paddle.moveaxis",
-    "swapaxes": "paddle.transpose",
-    "inner": "paddle.inner",
-    "ger": "paddle.outer",
-    "mm": "paddle.mm",
-    "amax": "paddle.amax",
-    "amin": "paddle.amin",
-    "relu": "paddle.nn.functional.relu",
-    "logit": "paddle.logit",
-    "mvlgamma": "paddle.multigammaln",
-    "xlogy": "paddle.multiply",
-    "xlog1py": "paddle.multiply",
-    "conv_transpose1d": "paddle.nn.functional.conv1d_transpose",
-    "conv_transpose2d": "paddle.nn.functional.conv2d_transpose",
-    "conv_transpose3d": "paddle.nn.functional.conv3d_transpose",
-    "multilabel_soft_margin_loss": "paddle.nn.functional.multi_label_soft_margin_loss",
-    "softmin": "paddle.nn.functional.softmax",
-    "threshold": "paddle.nn.functional.thresholded_relu",
-    "col2im": "paddle.nn.functional.fold",
-    "im2col": "paddle.nn.functional.unfold",
-    "constant_pad_nd": "paddle.nn.functional.pad",
-    "logaddexp2": "paddle.logaddexp",
-    "std_mean": "paddle.std",
-    "var_mean": "paddle.var",
-    **{
-        f"{pool}{rank}d_with_indices": f"paddle.nn.functional.{pool}{rank}d"
-        for pool in ("max_pool", "adaptive_max_pool")
-        for rank in (1, 2, 3)
-    },
+    own: f"{home}.{theirs}"
+    for home, pairs in _NAMES.items()
+    for own, theirs in (pair.split("=") for pair in pairs.split())
 }
+for _rank in (1, 2, 3):
+    for _pool in (f"max_pool{_rank}d", f"adaptive_max_pool{_rank}d"):
+        LIKES[f"{_pool}_with_indices"] = f"paddle.nn.functional.{_pool}"
+# Paddle's functions of these names mean something else.
+_OTHERS = "scatter scatter_add scatter_reduce index_reduce bucketize lu lu_solve lu_unpack put gather"
+LIKES |= dict.fromkeys([*_OTHERS.split(), "torch.svd"], "")
 
 # Families (assay.apis) of functions that Paddle lacks, by their last name.
 FAMILIES: dict[str, str] = {
