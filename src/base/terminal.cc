@@ -38,19 +38,8 @@ std::size_t width_of(int fd) {
 }
 
 std::string_view code_of(Paint paint) {
-  switch (paint) {
-    case Paint::bold:
-      return "1";
-    case Paint::faint:
-      return "2";
-    case Paint::red:
-      return "31";
-    case Paint::green:
-      return "32";
-    case Paint::yellow:
-      break;
-  }
-  return "33";
+  constexpr std::array<std::string_view, 5> kCodes{"1", "2", "31", "32", "33"};
+  return kCodes.at(static_cast<std::size_t>(paint));
 }
 
 // The bytes of the colour that the text starts with; 0: none.

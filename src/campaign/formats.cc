@@ -1,5 +1,3 @@
-#include "campaign/formats.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,6 +9,7 @@
 #include "base/markup.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "campaign/results.h"
 #include "pages/page.h"
 
 namespace assay::campaign {

@@ -7,7 +7,6 @@
 #include "base/atomic_file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "campaign/formats.h"
 #include "campaign/remote.h"
 #include "campaign/units.h"
 #include "chain/fleet/fleet.h"

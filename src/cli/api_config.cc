@@ -16,11 +16,8 @@
 #include "base/nearest.h"
 #include "base/system_memory.h"
 #include "base/text.h"
-#include "cli/api_sources.h"
+#include "cli/api_parts.h"
 #include "cli/choices.h"
-#include "cli/choose_goldens.h"
-#include "cli/choose_kernel.h"
-#include "cli/gpu_seats.h"
 #include "cli/settings.h"
 #include "cli/thresholds.h"
 #include "device/compute_sanitizer.h"
@@ -191,10 +188,7 @@ Status choose_slots(const ApiOptions& options, RunConfig& config, std::vector<st
   const bool timed = mode_of(config).agreement == Agreement::speed;
   const int asked = timed ? std::max(1, options.num_workers_per_gpu) : options.num_workers_per_gpu;
   config.slots = asked > 0 ? static_cast<std::uint32_t>(asked) : cores;
-  ASSAY_TRY(const bool on_gpus,
-            choose_gpu_seats({options.num_gpus, options.gpu_ids, asked, options.required_memory,
-                              options.test_cpu, options.mps},
-                             config, notes));
+  ASSAY_TRY(const bool on_gpus, choose_gpu_seats(options, asked, config, notes));
   ASSAY_CHECK(check_two_gpus(config));
   if (!on_gpus && !options.test_cpu) {
     notes.push_back(fmt::format("workers run on the CPU ({} cores): {}", cores,

@@ -1,5 +1,3 @@
-#include "cli/api_sources.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include "base/text.h"
 #include "case/canonical.h"
 #include "case/corpus.h"
+#include "cli/api_parts.h"
 
 namespace assay {
 namespace {

@@ -1,10 +1,9 @@
-#include "cli/choose_goldens.h"
-
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <map>
 
+#include "cli/api_parts.h"
 #include "engine/run_properties.h"
 #include "goldens/folder.h"
 #include "verdict/mode.h"

@@ -1,5 +1,3 @@
-#include "cli/choose_kernel.h"
-
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -7,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "cli/api_parts.h"
 #include "report/scripts.h"
 
 namespace assay {

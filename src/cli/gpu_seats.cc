@@ -1,5 +1,3 @@
-#include "cli/gpu_seats.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,6 +7,7 @@
 #include <thread>
 
 #include "base/text.h"
+#include "cli/api_parts.h"
 #include "device/gpu_choice.h"
 #include "device/plugin.h"
 #include "engine/lane_plan.h"
@@ -82,7 +81,7 @@ std::uint64_t least_memory(const std::vector<ChosenGpu>& gpus) {
 }
 
 // The number that was asked for, or a useful number, limited by the free memory.
-Result<std::uint32_t> workers_per_gpu(const GpuFlags& flags, const RunConfig& config,
+Result<std::uint32_t> workers_per_gpu(int asked, double required_gib, const RunConfig& config,
                                       const std::vector<ChosenGpu>& gpus,
                                       std::vector<std::string>& notes) {
   const auto lanes = static_cast<double>(lanes_on_gpus(config));
@@ -93,10 +92,8 @@ Result<std::uint32_t> workers_per_gpu(const GpuFlags& flags, const RunConfig& co
   const auto all_lanes = static_cast<double>(mode_of(config).lanes.size());
   const double cores_of_worker = lanes < all_lanes ? (all_lanes - lanes) * 8 / 7 : all_lanes;
   const double wanted =
-      flags.num_workers_per_gpu > 0
-          ? flags.num_workers_per_gpu
-          : std::max(1.0, cores / cores_of_worker / static_cast<double>(gpus.size()));
-  const double each = std::max(flags.required_gib * kGiB, held_by_worker(lanes) + kRoomBytes);
+      asked > 0 ? asked : std::max(1.0, cores / cores_of_worker / static_cast<double>(gpus.size()));
+  const double each = std::max(required_gib * kGiB, held_by_worker(lanes) + kRoomBytes);
   const double room = static_cast<double>(least_free(gpus)) * kShare / each;
   if (room < 1) {
     return usage_error(fmt::format(
@@ -104,7 +101,7 @@ Result<std::uint32_t> workers_per_gpu(const GpuFlags& flags, const RunConfig& co
         "other GPUs with --gpu_ids",
         gpus.front().info.number, static_cast<double>(least_free(gpus)) / kGiB, each / kGiB));
   }
-  if (room < wanted && flags.num_workers_per_gpu > 0) {
+  if (room < wanted && asked > 0) {
     notes.push_back(fmt::format("{} of {} workers on each GPU: more do not fit into {:.1f} GiB",
                                 static_cast<int>(room), static_cast<int>(wanted),
                                 static_cast<double>(least_free(gpus)) / kGiB));
@@ -166,40 +163,41 @@ Status check_two_gpus(const RunConfig& config) {
       mode.name.substr(0, mode.name.size() - kSuffix.size())));
 }
 
-Result<bool> choose_gpu_seats(const GpuFlags& flags, RunConfig& config,
+Result<bool> choose_gpu_seats(const ApiOptions& options, int asked_workers, RunConfig& config,
                               std::vector<std::string>& notes) {
-  ASSAY_TRY(const std::vector<int> ids, parse_gpu_ids(flags.gpu_ids));
+  ASSAY_TRY(const std::vector<int> ids, parse_gpu_ids(options.gpu_ids));
   const std::set<int> named = named_gpus(config);
-  const bool asked = flags.num_gpus > 0 || !ids.empty() || !named.empty();
-  if (flags.num_gpus == 0 && !named.empty()) {
+  const bool asked = options.num_gpus > 0 || !ids.empty() || !named.empty();
+  if (options.num_gpus == 0 && !named.empty()) {
     return usage_error(
         fmt::format("--num_gpus=0 uses no GPU, and a lane names gpu:{}: leave one of them out",
                     *named.begin()));
   }
-  if (flags.num_gpus == 0 && !ids.empty()) {
+  if (options.num_gpus == 0 && !ids.empty()) {
     return usage_error("--num_gpus=0 uses no GPU, and --gpu_ids names some: leave one of them out");
   }
   const std::vector<GpuInfo> present = nvml_gpus();
-  if (flags.num_gpus == 0 || (present.empty() && !asked)) {
+  if (options.num_gpus == 0 || (present.empty() && !asked)) {
     place_lanes(config, "cpu", "cpu");
     return false;
   }
-  place_lanes(config, flags.test_cpu ? "cpu" : kAnyGpu, kAnyGpu);
+  place_lanes(config, options.test_cpu ? "cpu" : kAnyGpu, kAnyGpu);
   if (lanes_on_gpus(config) == 0) return false;
   const GpuDriver driver = nvml_driver();
   ASSAY_CHECK(check_driver(driver, 0, ""));
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   ASSAY_TRY(std::vector<ChosenGpu> gpus,
-            choose_gpus(present, {named.empty() ? flags.num_gpus : -1, flags.gpu_ids},
+            choose_gpus(present, {named.empty() ? options.num_gpus : -1, options.gpu_ids},
                         visible != nullptr ? std::optional<std::string>(visible) : std::nullopt));
   ASSAY_CHECK(keep_named(named, gpus));
   ASSAY_TRY(const AssayDevicePlugin* plugin, plugin_for_gpus());
   ASSAY_CHECK(check_driver(driver, plugin->needs_driver, plugin->name));
-  ASSAY_TRY(const std::uint32_t workers, workers_per_gpu(flags, config, gpus, notes));
+  ASSAY_TRY(const std::uint32_t workers,
+            workers_per_gpu(asked_workers, options.required_memory, config, gpus, notes));
   for (const ChosenGpu& gpu : gpus) config.gpus.push_back(gpu.ordinal);
   config.slots = workers * static_cast<std::uint32_t>(gpus.size());
   // This variable means that the user runs an MPS already.
-  config.mps = flags.mps && workers * lanes_on_gpus(config) > 1 &&
+  config.mps = options.mps && workers * lanes_on_gpus(config) > 1 &&
                std::getenv("CUDA_MPS_PIPE_DIRECTORY") == nullptr;
   config.gpu_bytes = least_memory(gpus);
   const auto lanes = static_cast<double>(lanes_on_gpus(config));

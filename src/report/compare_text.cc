@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -96,15 +97,8 @@ void add_notes(const KnownFault& known, nlohmann::json& object) {
 }  // namespace
 
 std::string_view word(FaultState state) {
-  switch (state) {
-    case FaultState::added:
-      return "new";
-    case FaultState::grown:
-      return "grown";
-    case FaultState::known:
-      break;
-  }
-  return "known";
+  constexpr std::array<std::string_view, 3> kWords{"new", "grown", "known"};
+  return kWords.at(static_cast<std::size_t>(state));
 }
 
 std::string LostCoverage::text() const {

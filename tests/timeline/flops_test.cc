@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "rank_trace.h"
-#include "timeline/analysis/flops_report.h"
+#include "timeline/analysis/reports.h"
 #include "timeline/operator_work.h"
 
 namespace assay::timeline {

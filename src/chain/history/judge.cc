@@ -1,6 +1,7 @@
 #include "chain/history/judge.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -270,21 +271,9 @@ class Fold {
 }  // namespace
 
 std::string_view name(State state) {
-  switch (state) {
-    case State::good:
-      return "good";
-    case State::suspect:
-      return "suspect";
-    case State::shifted:
-      return "shifted";
-    case State::regression:
-      return "regression";
-    case State::improvement:
-      return "improvement";
-    case State::environment:
-      return "environment";
-  }
-  return "";
+  constexpr std::array<std::string_view, 6> kNames{"good",       "suspect",     "shifted",
+                                                   "regression", "improvement", "environment"};
+  return kNames.at(static_cast<std::size_t>(state));
 }
 
 Judgement judge(std::span<const Observation> history, const Rule& rule) {

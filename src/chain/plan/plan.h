@@ -47,4 +47,9 @@ struct Plan {
 // It is an error if no stage matches.
 Result<Plan> filtered(Plan plan, const std::vector<std::string>& filters);
 
+// For --dry-run, to people: each stage's name, needs, and shell command.
+std::string describe_plan(const Plan& plan);
+// To programs: one JSON object per line, {"v":1,"stage","kind","argv","env","log","needs",…}.
+std::string plan_json_lines(const Plan& plan);
+
 }  // namespace assay::chain::plan

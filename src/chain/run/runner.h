@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "chain/fleet/fleet.h"
 #include "chain/plan/plan.h"
+#include "chain/script/script_plan.h"
 #include "chain/stage/stage_run.h"
 
 namespace assay::chain::run {
@@ -54,6 +55,12 @@ struct RunResult {
 // Runs a plan. Failures of stages are in the result; an error means that the store or the results
 // log cannot be written.
 Result<RunResult> run_plan(const plan::Plan& plan, const RunOptions& options);
+
+// Runs a suite's own script. The script decides which commands run and when; each command is a
+// stage with limits, a guard, a log of its own, and a verdict. The script sees the command's output
+// and exit code. `plan` is the rehearsal's: it names the stages to expect, and -k picks among them.
+Result<RunResult> run_script(const script::Script& script, const plan::Plan& plan,
+                             const RunOptions& options);
 
 // A table "stage seconds share", one line per stage, with the sum against the budget.
 std::string time_table(const RunResult& result, stage::Seconds budget);

@@ -1,6 +1,6 @@
 #pragma once
 
-// The run's side of the shim (chain/shim/pass_on.h): a socket on which a script's commands arrive,
+// The run's side of the shim (chain/shim/main.cc): a socket on which a script's commands arrive,
 // and the way back for their output. Nothing here blocks.
 
 #include <poll.h>

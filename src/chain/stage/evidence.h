@@ -27,7 +27,7 @@ class Evidence {
   void take(std::string_view line);
 
   bool traceback() const { return traceback_; }  // an uncaught Python exception
-  // Whether the log ends in an error (error_line.h): the training did not go on after it, or hardly
+  // Whether the log ends in an error : the training did not go on after it, or hardly
   // a line follows.
   bool ends_in_error(bool trains) const;
   bool disk_full() const { return disk_full_; }

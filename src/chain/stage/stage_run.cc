@@ -27,41 +27,11 @@ Clock::time_point after(Clock::time_point start, Seconds length) {
 }  // namespace
 
 std::string_view name(StageState state) {
-  switch (state) {
-    case StageState::passed:
-      return "passed";
-    case StageState::failed:
-      return "failed";
-    case StageState::timed_out:
-      return "timed_out";
-    case StageState::silent:
-      return "silent";
-    case StageState::disk_full:
-      return "disk_full";
-    case StageState::not_made:
-      return "not_made";
-    case StageState::wrong_device:
-      return "wrong_device";
-    case StageState::traceback:
-      return "traceback";
-    case StageState::not_finite:
-      return "not_finite";
-    case StageState::unfinished:
-      return "unfinished";
-    case StageState::stale:
-      return "stale";
-    case StageState::out_of_memory:
-      return "out_of_memory";
-    case StageState::not_started:
-      return "not_started";
-    case StageState::blocked:
-      return "blocked";
-    case StageState::unavailable:
-      return "unavailable";
-    case StageState::interrupted:
-      return "interrupted";
-  }
-  return "failed";
+  constexpr std::array<std::string_view, 16> kNames{
+      "passed",       "failed",    "timed_out",   "silent",     "disk_full", "not_made",
+      "wrong_device", "traceback", "not_finite",  "unfinished", "stale",     "out_of_memory",
+      "not_started",  "blocked",   "unavailable", "interrupted"};
+  return kNames.at(static_cast<std::size_t>(state));
 }
 
 Result<StageRun> StageRun::start(const StageCommand& command, const Limits& limits,

@@ -14,9 +14,8 @@
 #include "base/text.h"
 #include "campaign/results.h"
 #include "chain/fleet/fleet.h"
-#include "chain/plan/plan_text.h"
 #include "chain/plan/stage_file.h"
-#include "chain/run/script_run.h"
+#include "chain/run/runner.h"
 #include "chain/stage/monitor.h"
 #include "cli/full/verbs.h"
 

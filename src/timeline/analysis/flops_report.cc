@@ -1,5 +1,3 @@
-#include "timeline/analysis/flops_report.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "timeline/analysis/report_text.h"
+#include "timeline/analysis/reports.h"
 
 namespace assay::timeline {
 namespace {

@@ -10,12 +10,10 @@
 
 #include "base/json.h"
 #include "base/table.h"
-#include "timeline/analysis/flops_report.h"
 #include "timeline/analysis/hang.h"
 #include "timeline/analysis/kernel_comparison.h"
-#include "timeline/analysis/memory_report.h"
-#include "timeline/analysis/replay_report.h"
 #include "timeline/analysis/report_text.h"
+#include "timeline/analysis/reports.h"
 
 namespace assay::timeline {
 namespace {

@@ -1,11 +1,11 @@
-#include "timeline/analysis/memory_report.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <functional>
+#include <nlohmann/json.hpp>
 
 #include "timeline/analysis/report_text.h"
+#include "timeline/analysis/reports.h"
 
 namespace assay::timeline {
 namespace {

@@ -1,6 +1,8 @@
-#include "timeline/analysis/replay_report.h"
-
 #include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "timeline/analysis/reports.h"
 
 namespace assay::timeline {
 namespace {
