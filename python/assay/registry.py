@@ -137,33 +137,13 @@ class Registry(dict[str, Api]):
         self._derived.clear()
 
     def api(self, *names: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """A decorator that registers a function as the reference of `names`. Options, all of them optional:
+        """A decorator that registers a function as the reference of `names`. Its options are described in
+        docs/how-to/add-an-api.md. Others are:
 
-        grad: the reason why no gradient is compared, or a function of the call's arguments that says whether
-        gradients are.
-        cost: one of COSTS.
-        equal: one of EQUALITIES for all outputs, or a tuple with one for each output.
         skip: the reason why cases of this API never run.
-        changes: the parameter that the call changes in place. The default is the first parameter if the
-        name is that of an in-place API.
-        layouts: the layout of each sparse parameter: one of assay.sparse.LAYOUTS, a pair of a layout and the
-        number of the case's tensor whose indices it takes, or a function of the call's arguments that
-        returns either, or None for a dense tensor.
-        shown: a function of the tested framework's result and of the arguments by name. It returns what is
-        compared of an opaque result, or of one of many correct results.
-        undefined: by value regime, the reason why it is not judged, or a function of the call's arguments
-        that returns the reason or nothing.
-        regimes: rules under one value regime, {regime: {parameter: rule}}.
-        updates: parameters that the call changes beside its result, such as running statistics. The
-        reference changes them too, and their values after the call are compared. Or a function of the call's
-        arguments that returns them.
-        traits: fields of regimes.Traits in which the API differs from its family.
-        known_deviation: one known deviation, or several (assay.known_deviation).
         ignores: by parameter that the reference does not read, the reason (assay.ignored). A case with
         another value than the default is unsupported.
         rules: value rules of parameters whose names are options.
-        signature: the tested framework's signature as text (see `same`), for a function that names only the
-        parameters that it needs.
 
         Every other keyword is the value rule of the parameter with that name. Raises ValueError for a name
         that is registered already, a rule of an unknown parameter, or an invalid option.

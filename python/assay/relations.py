@@ -44,26 +44,6 @@ class Operations:
         """The parts one after the other along the first axis."""
         return (self.module.cat if self.torch else self.module.concat)(list(parts))
 
-    def flipped(self, tensor: Any) -> Any:
-        """The tensor with its first axis in reverse order."""
-        return self.module.flip(tensor, [0])
-
-    def spread(self, tensor: Any) -> Any:
-        """The same values, no two of them beside each other in memory."""
-        return self.module.stack([tensor, tensor], -1)[..., 0]
-
-    def custom(self) -> Any:
-        """The base class of functions with their own gradient."""
-        return self.module.autograd.Function if self.torch else self.module.autograd.PyLayer
-
-    def tracked(self) -> Any:
-        """A context in which gradients are tracked."""
-        return self.module.enable_grad()
-
-    def untracked(self) -> Any:
-        """A context in which they are not."""
-        return self.module.no_grad()
-
     def own(self, tensor: Any) -> Any:
         """A copy that is differentiated by itself."""
         copy = tensor.detach().clone()
@@ -93,7 +73,7 @@ class Operations:
         dtype = framework.dtype_name(right.dtype)
         if dtype is None:
             return True  # the lane cannot hand it over anyhow
-        with self.untracked():
+        with self.module.no_grad():
             if dtype not in FLOATING | COMPLEX:
                 return framework.equal(found, right)
             wide = "float64" if dtype in FLOATING else "complex128"
@@ -176,20 +156,18 @@ def halves(operations: Operations, function: Function, api: str) -> Function:
 
 def permuted(operations: Operations, function: Function, api: str) -> Function:
     """The batch in reverse order."""
-    return in_parts(
-        operations,
-        function,
-        lambda tensor: [operations.flipped(tensor)],
-        lambda parts: operations.flipped(parts[0]),
-    )
+    flip = operations.module.flip
+    return in_parts(operations, function, lambda each: [flip(each, [0])], lambda parts: flip(parts[0], [0]))
 
 
 def strided(operations: Operations, function: Function, api: str) -> Function:
     """Tensors whose elements are apart in memory."""
+    stack = operations.module.stack
 
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
-            apart = {id(each): operations.spread(each) for each in operations.tensors((args, kwargs))}
+            tensors = operations.tensors((args, kwargs))
+            apart = {id(each): stack([each, each], -1)[..., 0] for each in tensors}
         except Exception as error:  # Paddle slices tensors of up to six axes
             raise not_here(f"no such tensors: {error}") from error
         if not apart or kwargs.get("out") is not None:
@@ -207,7 +185,7 @@ def in_place(operations: Operations, function: Function, api: str) -> Function:
     def run(*args: Any, **kwargs: Any) -> Any:
         if twin is None or not args or not operations.is_tensor(args[0]):
             raise not_here("it has no in-place form")
-        with operations.untracked():
+        with operations.module.no_grad():
             right = function(*args, **kwargs)
         if not operations.is_tensor(right) or right.dtype != args[0].dtype:
             raise not_here("the result has another dtype than the argument")
@@ -235,7 +213,7 @@ def out(operations: Operations, function: Function, api: str) -> Function:
     """The result in a tensor that `out` names, which had other values before."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        with operations.untracked():
+        with operations.module.no_grad():
             right = function(*args, **kwargs)
             if not operations.is_tensor(right) or "out" in kwargs or api.endswith("__"):
                 raise not_here("it has no out=")
@@ -256,7 +234,7 @@ def out(operations: Operations, function: Function, api: str) -> Function:
 
 def differences(operations: Operations, function: Function, api: str) -> Function:
     """The function, whose gradient is a central difference quotient in float64."""
-    framework = operations.framework
+    framework, base = operations.framework, "Function" if operations.torch else "PyLayer"
 
     def run(*args: Any, **kwargs: Any) -> Any:
         given = (args, kwargs)
@@ -265,7 +243,7 @@ def differences(operations: Operations, function: Function, api: str) -> Functio
         def call(tensors: Sequence[Any]) -> Any:
             own = [operations.own(tensor) for tensor in tensors]
             part = replaced(given, dict(zip(map(id, wanted), own, strict=True)))
-            with operations.tracked():
+            with operations.module.enable_grad():
                 return own, function(*part[0], **part[1])
 
         own, plain = call(wanted)
@@ -288,7 +266,7 @@ def differences(operations: Operations, function: Function, api: str) -> Functio
             for place, known in enumerate(reached)
         ]
 
-        class Numeric(operations.custom()):  # type: ignore[misc]
+        class Numeric(getattr(operations.module.autograd, base)):  # type: ignore[misc]
             @staticmethod
             def forward(context: Any, *tensors: Any) -> Any:
                 return tuple(at(tensors))

@@ -98,10 +98,8 @@ def must_differ(distribution: Distribution) -> bool:
 
 def bits_of(distribution: Distribution) -> float:
     """At least so many bits of chance are in a draw; 0 if that is not known."""
-    count, numbers = (
-        prod(distribution.shape),
-        [each for each in distribution.parameters if isinstance(each, int | float)],
-    )
+    count = prod(distribution.shape)
+    numbers = [each for each in distribution.parameters if isinstance(each, int | float)]
     if distribution.kind == "permutation":
         return sum(log(k, 2) for k in range(1, count + 1))
     if distribution.kind == "integers" and len(numbers) == 2:
@@ -109,11 +107,8 @@ def bits_of(distribution: Distribution) -> float:
     if distribution.kind == "uniform" and len(numbers) == 2:
         return 4.0 * count * (numbers[0] < numbers[1])
     if distribution.kind in ("normal", "log_normal", "cauchy"):
-        return (
-            4.0
-            * count
-            * all(each > 0 for each in distribution.parameters[1:] if isinstance(each, int | float))
-        )
+        scales = [each for each in distribution.parameters[1:] if isinstance(each, int | float)]
+        return 4.0 * count * (min(scales, default=1) > 0)
     if distribution.kind in ("exponential", "gamma"):
         return 4.0 * count
     if distribution.kind == "categorical":  # without replacement only the first draw of a row counts

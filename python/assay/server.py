@@ -240,13 +240,17 @@ class Server:
             os.environ.pop("CUDA_MPS_PIPE_DIRECTORY", None)
             self._note("the run's MPS has not recovered; all new lanes do without it")
 
-    def _note(self, text: str) -> None:
-        """Tells the user something, unless the supervisor is busy."""
+    def _tell(self, text: str, **told: list[str]) -> None:
+        """Writes a line to the log, and `told` to the supervisor, unless that is busy or has ended."""
         print(f"assay: {text}", file=sys.stderr, flush=True)
         try:
-            os.write(READY_FD, (json.dumps({"notes": [text]}) + "\n").encode())
+            os.write(READY_FD, (json.dumps(told) + "\n").encode())
         except OSError:
             pass
+
+    def _note(self, text: str) -> None:
+        """Tells the user something."""
+        self._tell(text, notes=[text])
 
     def _sweep(self) -> None:
         """Kills processes that ended lanes have left in process groups or sessions of their own."""
@@ -261,15 +265,7 @@ class Server:
     def _tell_of(self, left: list[str]) -> None:
         """Reports the commands of processes that a sweep has killed, unless the sweep before did."""
         if left and left != self.left:
-            print(
-                f"assay: killed processes that cases had left running: {', '.join(left)}",
-                file=sys.stderr,
-                flush=True,
-            )
-            try:
-                os.write(READY_FD, (json.dumps({"left": left}) + "\n").encode())
-            except OSError:
-                pass  # the supervisor is busy or has ended; the log has the line
+            self._tell(f"killed processes that cases had left running: {', '.join(left)}", left=left)
         self.left = left
 
     def _send(self, connection: Any, message: dict[str, Any], fds: list[int] | None = None) -> None:

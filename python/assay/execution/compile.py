@@ -17,7 +17,7 @@ class Way(Plain):
         if setting and hasattr(framework, "check_compiler"):
             framework.check_compiler(setting)
         self.in_place = False  # Paddle's graphs return the result of an in-place call
-        self.functional = framework.name == "torch"  # torch_graphs.compiled
+        self.functional = framework.name == "torch"  # Graphs.compiled
 
     def wrap(self, function: Function, api: str) -> Function:
         compiled = ability(self.framework, "compiled", "graph compiler")

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from assay.frameworks import Dense, Framework, torch_graphs
+from assay.frameworks import Dense, Framework
 from assay.frameworks.rounding import rounding
 from assay.frameworks.stopwatch import Stopwatch
+from assay.frameworks.torch_graphs import Graphs
 from assay.lane_state import ROUNDING, LaneState
 from assay.sparse import Sparse, places
 from assay.spec import TensorSpec
@@ -26,7 +27,7 @@ LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "s
 _INACTIVE = re.compile(r"^(?!Meta )\w+ \(inactive\)", re.M)
 
 
-class TorchFramework(Framework):
+class TorchFramework(Graphs, Framework):
     """PyTorch on the CPU, a CUDA device, or another device, which is reached through the host."""
 
     name = "torch"
@@ -330,24 +331,6 @@ class TorchFramework(Framework):
     def autocast(self) -> Any:
         """torch.autocast on the lane's device."""
         return self.torch.autocast(self._device.split(":")[0])
-
-    def check_compiler(self, setting: str) -> None:
-        """Raises Stop if torch.compile has no such back end (torch_graphs)."""
-        torch_graphs.check_compiler(setting)
-
-    def compiled(
-        self, function: Callable[..., Any], api: str, setting: str = "inductor"
-    ) -> Callable[..., Any]:
-        """torch.compile of the whole call (torch_graphs)."""
-        return torch_graphs.compiled(self.torch, function, api, setting)
-
-    def exported(self, function: Callable[..., Any], api: str) -> Callable[..., Any]:
-        """The call as a program of torch.export (torch_graphs)."""
-        return torch_graphs.exported(self.torch, function, api)
-
-    def batched(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """The first of two results of torch.vmap over two equal calls."""
-        return torch_graphs.batched(self.torch, function, args, kwargs)
 
     def be_deterministic(self) -> None:
         """Deterministic algorithms from now on; operations without one raise an error."""

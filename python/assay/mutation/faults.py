@@ -84,9 +84,7 @@ class Argument(Fault):
         if changed is None:
             return args, kwargs
         call.note(f"{name}={changed!r} instead of {value!r}")
-        if place < len(args):
-            return [*args[:place], changed, *args[place + 1 :]], kwargs
-        return args, {**kwargs, name: changed}
+        return misread.with_argument(args, kwargs, place, name, changed)
 
     def results(self, call: Any, leaves: Leaves) -> Leaves:
         return leaves if call.planted else inapplicable(f"no argument {' or '.join(sorted(self.names))}")
@@ -204,7 +202,7 @@ class StaleState(Fault):
             if stale is None or fresh is None or (stale.dtype, stale.shape) != (fresh.dtype, fresh.shape):
                 continue
             call.note(f"{stale.dtype} {name or 'result'} as it was")
-            return [*leaves[:place], (path, stale), *leaves[place + 1 :]]
+            return of.replaced(leaves, place, stale)
         return inapplicable("nothing that is updated")
 
 

@@ -27,6 +27,13 @@ def edited(call: Any, value: Any, change: Edit) -> Any:
     return copy
 
 
+def with_argument(args: list[Any], kwargs: dict[str, Any], place: int, name: str, value: Any) -> Changed:
+    """The arguments with another value of the parameter of this position and name."""
+    if place < len(args):
+        return [*args[:place], value, *args[place + 1 :]], kwargs
+    return args, {**kwargs, name: value}
+
+
 def each_tensor(
     names: tuple[str, ...], args: list[Any], kwargs: dict[str, Any], change: Callable[[str, int, Any], Any]
 ) -> Changed:
@@ -134,6 +141,4 @@ def argument_ignored(
     name = call.draw.choice(fit)
     usual = default_of(call, name)
     call.note(f"{name}={usual!r} instead of {given[name]!r}")
-    if name in places:
-        return [*args[: places[name]], usual, *args[places[name] + 1 :]], kwargs
-    return args, {**kwargs, name: usual}
+    return with_argument(args, kwargs, places.get(name, len(args)), name, usual)
