@@ -180,3 +180,12 @@ def test_the_tutorial_prints_what_it_shows(tmp_path):
     shown = re.search(r"```text\n(the first NaN: .*?)```", page, re.S)[1]
     assert done.stdout.startswith("nan\n" + shown), done.stdout
     assert done.returncode == 0
+
+
+def test_no_memory_and_windows_are_nobodys_fault(tmp_path):
+    """`hann_window` adds a cosine of a rounded angle to a number that cancels it."""
+    corpus = tmp_path / "corpus.txt"
+    large = 'torch.Tensor.expand(Tensor([1], "float32"), 1125899906842624)'
+    corpus.write_text(f'torch.hann_window(16)\n{large}\ntorch.abs(Tensor([4], "float32"))\n')
+    done = blame(tmp_path, corpus)
+    assert done.returncode == 0 and done.stdout.startswith("no operator is to blame: 2 of 3 "), done.stdout

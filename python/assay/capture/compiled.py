@@ -1,18 +1,24 @@
-"""torch.compile under capture: programs stay compiled, and their graphs show which calls they hold."""
+"""torch.compile and torch.jit.trace under capture: what they record is the program alone. The graphs of
+torch.compile show which calls they hold."""
 
 import functools
 import operator
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from assay.torch_cases.texts import Inexpressible, argument_texts, name_of
 
-_followed: list[Any] = []  # PyTorch and the mode
+_followed: list[Any] = []  # PyTorch and the mode that sees calls
 
 
-def follow(torch: Any, mode: Any) -> None:
-    """Follows torch.compile once the program imports it (hook/sitecustomize.py)."""
+def follow(torch: Any, mode: Any, modes: list[Any]) -> None:
+    """Follows torch.compile once the program imports it (hook/sitecustomize.py), and torch.jit.trace."""
     _followed[:] = [torch, mode]
+    for name in ("trace", "trace_module", "_get_trace_graph"):
+        traced = without(modes, getattr(torch.jit, name))
+        for home in (torch.jit, torch.jit._trace):
+            setattr(home, name, traced)
 
 
 def start(module: Any) -> None:
@@ -23,6 +29,23 @@ def start(module: Any) -> None:
         _show_graphs(*_followed, module.OutputGraph)
 
 
+def without(modes: list[Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which runs without these modes of the capture."""
+
+    @functools.wraps(function)
+    def without_modes(*args: Any, **kwargs: Any) -> Any:
+        own = [each for each in modes if each.is_current()]
+        for each in own:
+            each.__exit__(None, None, None)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            for each in own:
+                each.__enter__()
+
+    return without_modes
+
+
 def _pause_inside(torch: Any, mode: Any, context: Any) -> None:
     """Compiled functions run without the mode, which they would trace."""
     plain = context.__call__
@@ -31,18 +54,7 @@ def _pause_inside(torch: Any, mode: Any, context: Any) -> None:
         made = plain(self, function)
         if not callable(made) or isinstance(made, torch.nn.Module | type):
             return made
-
-        @functools.wraps(made)
-        def without_mode(*args: Any, **kwargs: Any) -> Any:
-            if not mode.is_current():
-                return made(*args, **kwargs)
-            mode.__exit__(None, None, None)
-            try:
-                return made(*args, **kwargs)
-            finally:
-                mode.__enter__()
-
-        return without_mode
+        return without([mode], made)
 
     context.__call__ = call
 
@@ -62,15 +74,18 @@ def _show_graphs(torch: Any, mode: Any, graphs: Any) -> None:
 
 
 def _record(torch: Any, mode: Any, node: Any) -> None:
-    """Writes the case of one node."""
+    """Writes the case of one node. What takes one of several results computes nothing."""
     recorder = mode.recorder
     try:
         name = _name(torch, node)
+        if node.target is operator.getitem and isinstance(_tensor(torch, node.args[0]), tuple | list):
+            return
         args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda each: _tensor(torch, each))
         text = f"{name}({', '.join(argument_texts(torch, args, kwargs, {}))})"
     except Exception as error:  # of a compiler whose graphs are no promise
         reason = str(error) if isinstance(error, Inexpressible) else type(error).__name__
-        recorder.left_out[f"inside of torch.compile: {node.target}: {reason}"] += 1
+        target = getattr(node.target, "__name__", node.target)
+        recorder.left_out[f"inside of torch.compile: {target}: {reason}"] += 1
         return
     key = "compiled", text
     case = mode.known.cases.get(key) or mode.known.new(key, text, {"compiled": True}, name)
@@ -86,11 +101,18 @@ def _name(torch: Any, node: Any) -> str:
 
 
 def _tensor(torch: Any, node: Any) -> Any:
-    """The node's value without its elements."""
+    """The node's value without its elements, of the size with which the graph is compiled."""
     value = node.meta.get("example_value")
     if not isinstance(value, torch.Tensor):
-        return value
-    if not all(type(extent) is int for extent in value.shape):
-        raise Inexpressible("a symbolic size")
+        return _size(value)
+    shape, strides = (tuple(map(_size, each)) for each in (value.shape, value.stride()))
     with torch._C.DisableTorchFunction():
-        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+        return torch.empty_strided(shape, strides, dtype=value.dtype, device="meta")
+
+
+def _size(value: Any) -> Any:
+    """A symbolic number as the number that it is now; any other value as it is."""
+    hint = getattr(getattr(value, "node", None), "hint", value)
+    if hint is None is not value:
+        raise Inexpressible("a symbolic size")
+    return hint

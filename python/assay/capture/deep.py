@@ -13,6 +13,7 @@ from collections import Counter
 from typing import Any
 
 from assay.capture.recorder import Recorder, rank
+from assay.capture.summaries import is_plain
 
 FAR = 1e-3  # a relative difference that is more than rounding
 MOST_PENDING = 1000
@@ -34,12 +35,14 @@ class Boundaries:
 
     def before(self, module: Any, _: Any) -> None:
         """The outermost module names those inside."""
-        if module not in self.names:
+        if not self.torch.compiler.is_compiling() and module not in self.names:
             for name, each in module.named_modules():
                 self.names.setdefault(each, name or type(module).__name__)
 
     def after(self, module: Any, _: Any, result: Any) -> None:
-        """A module's results."""
+        """A module's results. Inside of torch.compile, whose graphs must not hold this, there are none."""
+        if self.torch.compiler.is_compiling():
+            return
         for number, part in enumerate(result if isinstance(result, list | tuple) else (result,)):
             self.take(f"{self.names.get(module, type(module).__name__)} {number}", part)
 
@@ -50,12 +53,13 @@ class Boundaries:
             self.take(f"gradient of parameter {number} of {type(optimizer).__name__}", each.grad)
 
     def take(self, name: str, tensor: Any) -> None:
-        """A boundary."""
+        """A boundary. Tensors without memory and those that a trace follows are none."""
         torch = self.torch
-        if not isinstance(tensor, torch.Tensor) or not tensor.is_floating_point() or not tensor.numel():
+        if not is_plain(type(tensor)) or not tensor.is_floating_point() or not tensor.numel():
             return
-        if self.recorder.chosen(self.recorder.step) and not tensor.is_meta:
-            with torch._C.DisableTorchFunction(), torch.no_grad():
+        followed = torch._C._get_tracing_state() or torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+        if self.recorder.chosen(self.recorder.step) and not tensor.is_meta and not followed:
+            with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch(), torch.no_grad():
                 plain = tensor.detach().contiguous()
                 bits = plain.view(
                     {1: torch.int8, 2: torch.int16, 4: torch.int32}.get(plain.itemsize, torch.int64)

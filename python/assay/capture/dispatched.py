@@ -39,20 +39,21 @@ def level(torch: Any, base: type) -> type:
     )
 
 
-def look_once(torch: Any, mode: Any, recorder: Recorder) -> None:
+def look_once(torch: Any, mode: Any, recorder: Recorder) -> Any:
     """In one step, counts the operators that run inside and outside of the calls that the mode sees. Those
-    outside come from extensions and scripted functions."""
+    outside come from extensions and scripted functions. Returns the mode that counts."""
     from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
 
     class Look(TorchDispatchMode):
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            if recorder.summaries is not None and recorder.summaries.busy():
-                pass
-            elif mode.is_current():
+            if mode.is_current():
                 recorder.missed[str(func)] += 1
             else:
                 recorder.dispatched += 1
             return func(*args, **(kwargs or {}))
+
+        def is_current(self) -> bool:
+            return _get_current_dispatch_mode() is self
 
     look = Look()
     chosen = recorder.options["steps"]
@@ -62,10 +63,11 @@ def look_once(torch: Any, mode: Any, recorder: Recorder) -> None:
     def on_step(step: int) -> None:
         if step == at:
             look.__enter__()
-        elif step == at + 1 and _get_current_dispatch_mode() is look:
+        elif step == at + 1 and look.is_current():
             look.__exit__(None, None, None)
         choose(step)
 
     recorder.on_step = on_step
     if recorder.step == at:
         look.__enter__()
+    return look

@@ -5,8 +5,9 @@ are kept until the end of the step and show the first NaN. Both are fetched afte
 """
 
 import contextlib
+import functools
 import math
-import threading
+import sys
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,6 +16,20 @@ FIELDS = ("min", "max", "nan", "inf", "zero", "count")
 KINDS = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64".split()
 MOST_TENSORS = 8  # of a call
 SAMPLE = 1 << 14  # elements among which zeros, order and distinct numbers are counted
+
+
+@functools.cache
+def is_plain(kind: type) -> bool:
+    """Whether tensors of this class have memory of their own and do what PyTorch's tensors do."""
+    torch = sys.modules["torch"]
+    own = getattr(kind, "__torch_function__", None)
+    plain = torch._C._disabled_torch_function_impl, torch.Tensor.__torch_function__.__func__
+    dispatch = torch._C._disabled_torch_dispatch_impl
+    return (
+        issubclass(kind, torch.Tensor)
+        and getattr(own, "__func__", own) in plain
+        and kind.__torch_dispatch__ is dispatch  # type: ignore[attr-defined]
+    )
 
 
 class Summaries:
@@ -27,7 +42,6 @@ class Summaries:
         self.found_nan = found_nan
         self.forget()
         self.clean = True  # no NaN so far
-        self.thread = 0  # which computes summaries now
         self.kinds = {getattr(torch, name) for name in KINDS}
 
     def forget(self) -> None:
@@ -40,23 +54,17 @@ class Summaries:
         """Of each tensor from the number `begin` on: its number, its sum if it is a result that the call has
         written, its summary if it is time for one, and its memory. `calls` numbers the call, `inputs` are
         what was taken of its inputs. Tensors without memory, as inside of vmap, give nothing."""
-        self.thread = threading.get_ident()
         try:
             with self.alone():
                 return self._taken(values, calls, inputs, begin)
         except Exception:
             return []
-        finally:
-            self.thread = 0
-
-    def busy(self) -> bool:
-        """Whether this thread computes summaries: its calls are not those of the program."""
-        return self.thread == threading.get_ident()
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """A context in which calls are not recorded."""
-        with self.torch._C.DisableTorchFunction(), self.torch.no_grad():
+        """A context in which no mode sees the calls: not the capture's, and none that traces the program."""
+        torch = self.torch
+        with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch(), torch.no_grad():
             yield
 
     def _taken(self, values: Any, calls: int, inputs: Any, begin: int) -> list[Any]:
@@ -101,7 +109,8 @@ class Summaries:
                     yield number, part
 
     def _has_elements(self, tensor: Any) -> bool:
-        return tensor.layout is self.torch.strided and tensor.numel() and not tensor.is_meta
+        strided = is_plain(type(tensor)) and tensor.layout is self.torch.strided
+        return strided and tensor.numel() and not tensor.is_meta
 
     def _summary(self, tensor: Any, structure: bool) -> Any:
         """The numbers of FIELDS, and those of `_structure` if they are wanted, for an input of a first
@@ -153,14 +162,12 @@ class Summaries:
     def end_step(self) -> None:
         """Looks for the first NaN of the step that has ended."""
         sums, self.sums = self.sums, []
-        self.thread = threading.get_ident()
         with self.alone():
             at = self._first_nan([total for _, total, _ in sums])
             if at is not None:
                 case, _, inputs = sums[at]
                 self.clean = False
                 self.found_nan(case, any(map(self._is_nan, inputs)))
-        self.thread = 0
 
     def _first_nan(self, totals: list[Any]) -> int | None:
         """The index of the first one that is NaN, on the first device that has one."""

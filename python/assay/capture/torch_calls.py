@@ -7,6 +7,7 @@ function is seen for the first time.
 
 import atexit
 import importlib
+import numbers
 import re
 import sys
 import threading
@@ -16,7 +17,7 @@ from typing import Any
 from assay.capture import compiled, dispatched
 from assay.capture.deep import Boundaries
 from assay.capture.recorder import Case, Recorder, recorder_of
-from assay.capture.summaries import Summaries
+from assay.capture.summaries import Summaries, is_plain
 from assay.capture.variants import Known, TensorKey
 from assay.torch_cases.oracle import mapped
 from assay.torch_cases.texts import Inexpressible, argument_texts, name_of
@@ -33,7 +34,7 @@ _NO_CALLS = frozenset(
     "__dlpack_device__ __array__ __array_wrap__ __cuda_array_interface__ _is_view _is_zerotensor "
     "_version unravel_index get_default_dtype set_default_dtype is_grad_enabled "
     "_is_any_autocast_enabled is_autocast_enabled _assert_async broadcast_shapes tensor device from_numpy "
-    "frombuffer new_tensor".split()
+    "frombuffer new_tensor new resize_".split()
 )
 # Methods that do not read their tensor, which may be memory that nobody has written.
 _OVERWRITES = frozenset(
@@ -56,9 +57,9 @@ class _Mode:
         self.recorder = recorder
         self.names: dict[Any, str | None] = {}  # of functions; None: no call
         self.known = Known(recorder)
-        self.plain = {torch.Tensor, torch.nn.Parameter, torch.nn.Buffer}
+        self.plain = {torch.Tensor, torch.nn.Parameter}  # and other classes for which is_plain is true
         # A key must not keep any other object alive, such as a process group.
-        self.values = {bool, complex, torch.dtype, torch.device, torch.layout, torch.memory_format}
+        self.values = {bool, torch.dtype, torch.device, torch.layout, torch.memory_format}
         self.autocast = torch._C._is_any_autocast_enabled
         self.local = threading.local()
         self.summaries = recorder.summaries
@@ -97,7 +98,7 @@ class _Mode:
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         names = self.names
         name = names[func] if func in names else self._name(func)
-        if name is None or not self.active or self.summaries is not None and self.summaries.busy():
+        if name is None or not self.active:
             return func(*args, **kwargs) if kwargs else func(*args)
         try:
             key = (func, *[self.key(value) for value in args])
@@ -151,9 +152,16 @@ class _Mode:
         if kind is list or kind is tuple or kind is self.torch.Size:
             return (kind, *[self.key(part) for part in value])
         if isinstance(value, self.torch.Tensor):
-            raise Inexpressible(f"a tensor of the class {kind.__name__}")
+            if (own := _of_this_rank(value)) is not value:
+                return self.key(own)
+            if not is_plain(kind):
+                raise Inexpressible(f"a tensor of the class {kind.__name__}")
+            self.plain.add(kind)
+            return self.key(value)
         if kind is slice:
             return kind, self.key(value.start), self.key(value.stop), self.key(value.step)
+        if isinstance(value, numbers.Number):
+            return kind, repr(value)
         return (kind, value) if kind in self.values else (kind,)
 
     def _name(self, func: Any) -> str | None:
@@ -248,6 +256,7 @@ class _Mode:
         try:
             if name.startswith("?"):
                 raise Inexpressible("no function that a case may call")
+            args, kwargs = mapped((args, kwargs), _of_this_rank)
             text = f"{name}({', '.join(argument_texts(self.torch, args, kwargs, {}))})"
         except Exception as error:
             return "", {"reason": _reason(error)}
@@ -291,6 +300,11 @@ class _Mode:
         return str(kwargs.get("device") or "cpu")
 
 
+def _of_this_rank(value: Any) -> Any:
+    """Of a tensor that is spread over ranks (DTensor), what this rank has; any other value as it is."""
+    return getattr(value, "_local_tensor", value)
+
+
 def _reason(error: BaseException) -> str:
     return str(error) if isinstance(error, Inexpressible) else f"raises {type(error).__name__}"
 
@@ -308,14 +322,15 @@ def start(torch: Any) -> None:
         mode: Any = dispatched.level(torch, _Mode)(torch, recorder)
     else:
         mode = type("Calls", (_Mode, torch.overrides.TorchFunctionMode), {})(torch, recorder)
-        if not options["deep"]:  # whose own calls would be counted
-            dispatched.look_once(torch, mode, recorder)
+    modes = [mode]
+    if options["level"] != "dispatch" and not options["deep"]:  # whose own calls would be counted
+        modes.append(dispatched.look_once(torch, mode, recorder))
     atexit.register(mode.stop)
     _follow_threads(mode)
     boundaries = Boundaries(torch, recorder, options["deep"]) if options["deep"] else None
     _follow_steps(torch, recorder, boundaries)
     _keep_fast_paths(torch)
-    compiled.follow(torch, mode)
+    compiled.follow(torch, mode, modes)
 
 
 def _follow_threads(mode: Any) -> None:

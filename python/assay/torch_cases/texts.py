@@ -4,6 +4,7 @@ import ast
 import inspect
 import json
 import math
+import numbers
 import re
 import sys
 from collections import defaultdict
@@ -78,7 +79,7 @@ def argument_texts(
 ) -> list[str]:
     """The arguments of a call. `seen` numbers the tensors of the case; `check` may refuse a tensor."""
     parts = [value_text(torch, value, seen, check) for value in args]
-    kept = {key: value for key, value in kwargs.items() if key not in LEFT_OUT}
+    kept = {key: each for key, each in kwargs.items() if key not in LEFT_OUT and each is not torch.strided}
     return parts + [f"{key}={value_text(torch, value, seen, check)}" for key, value in kept.items()]
 
 
@@ -93,7 +94,7 @@ def value_text(
         if isinstance(value, torch.Size):
             return f"list[{', '.join(map(str, value))}]"
         if isinstance(value, torch.dtype):
-            return f"Dtype({str(value).removeprefix('torch.')})"
+            return f"Dtype({_known(value)})"
         if isinstance(value, torch.memory_format):
             return json.dumps(str(value).removeprefix("torch."))
         return f"Place({value.type})" if isinstance(value, torch.device) else None
@@ -113,10 +114,11 @@ def text_of(value: Any, special: Callable[[Any], str | None]) -> str:
         return f"slice({', '.join(bounds)})"
     if value is None or value is Ellipsis or isinstance(value, bool):
         return str(value)
-    if isinstance(value, int):
+    if isinstance(value, numbers.Integral):
         return str(int(value))
-    if isinstance(value, float):
-        return repr(float(value)) if math.isfinite(value) else f"math.{value}" if value > 0 else str(value)
+    if isinstance(value, numbers.Real):
+        value = float(value)
+        return repr(value) if math.isfinite(value) else f"math.{value}" if value > 0 else str(value)
     if isinstance(value, complex):
         return f"complex({value.real!r}, {value.imag!r})"
     if isinstance(value, str):
@@ -146,17 +148,23 @@ def value_of(tree: ast.expr, other: Callable[[ast.expr], Any]) -> Any:
     return other(tree)
 
 
+def _known(dtype: Any) -> str:
+    """The name of a dtype that the case language has."""
+    name = str(dtype).removeprefix("torch.")
+    if name not in KNOWN_DTYPES:
+        raise Inexpressible(f"a tensor of {name}")
+    return name
+
+
 def _tensor(torch: Any, value: Any, seen: dict[int, int], check: Callable[[Any], None] | None) -> str:
     if id(value) in seen:
         return f"Tensor#{seen[id(value)]}"
     if value.layout != torch.strided or value.is_quantized or value.is_nested:
         raise Inexpressible("a sparse, quantized or nested tensor")
-    dtype = str(value.dtype).removeprefix("torch.")
     shape, strides = tuple(value.shape), tuple(value.stride())
     if value.ndim > MOST_DIMENSIONS:
         raise Inexpressible(f"a tensor of more than {MOST_DIMENSIONS} dimensions")
-    if dtype not in KNOWN_DTYPES:
-        raise Inexpressible(f"a tensor of {dtype}")
+    dtype = _known(value.dtype)
     if check is not None:
         check(value)
     shown = ""
