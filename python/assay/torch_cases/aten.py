@@ -78,7 +78,8 @@ def known_of(api: str) -> dict[str, Any]:
     like = next((found for found in similar if found and "call" not in found), {})
     if "call" in own or like is own:
         return own
-    kept = {key: each for key, each in like.items() if key not in ("shown", "parameters", "regimes")}
+    others = {"shown", "parameters", "regimes", *["skip"] * is_backward(api)}  # backward passes draw nothing
+    kept = {key: each for key, each in like.items() if key not in others}
     return {**kept, **own, "rules": {**kept.get("rules", {}), **own.get("rules", {})}}
 
 
@@ -149,9 +150,10 @@ def _window(this: Any, x: Any, stride: Any = (), kernel_size: Any = (), padding:
     return Literal(rows * (this.size // max(1, len(rows))))
 
 
-def _first_bag(this: Any, offsets: Any) -> Any:
+def _first_bag(this: Any, offsets: Any = None, grad: Any = None) -> Any:
     """The bag of each index, for offsets that cut the indices into bags of equal length."""
-    return Literal([place * offsets.size // max(1, this.size) for place in range(this.size)])
+    bags = grad.shape[0] if offsets is None else offsets.size
+    return Literal([place * bags // max(1, this.size) for place in range(this.size)])
 
 
 _SHARE = positive(0.5, 1.5)
@@ -181,6 +183,15 @@ known(
     indices=integers(0, lambda num_weights: max(1, num_weights)),
     offset2bag=_first_bag,
 )
+known("value_selecting_reduction_backward", indices=integers(0, lambda sizes, dim: sizes[dim]))
+
+
+def _descending(this: Any, input: Any, batch_first: bool) -> Any:
+    """The lengths of a batch of sequences, the longest first."""
+    return Literal([max(1, input.shape[int(batch_first)] - place) for place in range(this.size)])
+
+
+known("_pack_padded_sequence", lengths=_descending)
 known("_embedding_bag _embedding_bag_forward_only", shown=lambda found, given: found[0])
 known("torch.ops.aten.index", family="gather_scatter", indices=_of_axis)
 known(
