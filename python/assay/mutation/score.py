@@ -67,28 +67,26 @@ def one_of(case: str, fault: str, trials: list[dict[str, Any]]) -> Mutant:
     return Mutant(case, fault, fate, weak, of_fate[0].get("planted", ""), message)
 
 
-class Row(NamedTuple):
+class Row(Counter[str]):
     """The fates of a group of mutants."""
-
-    counts: Counter[str]
 
     @property
     def made(self) -> int:
         """The number of killed and surviving mutants."""
-        return self.counts["killed"] + self.counts["survived"]
+        return self["killed"] + self["survived"]
 
     @property
     def share(self) -> float | None:
         """The score: the share of killed mutants; None without mutants."""
-        return self.counts["killed"] / self.made if self.made else None
+        return self["killed"] / self.made if self.made else None
 
 
 def rows(mutants: Iterable[Mutant], key: Callable[[Mutant], Any]) -> dict[Any, Row]:
     """The mutants grouped by `key`."""
-    found: dict[Any, Counter[str]] = defaultdict(Counter)
+    found: dict[Any, Row] = defaultdict(Row)
     for mutant in mutants:
         found[key(mutant)][mutant.fate] += 1
-    return {name: Row(counts) for name, counts in found.items()}
+    return found
 
 
 def families() -> dict[str, str]:
@@ -118,15 +116,9 @@ def by_fault(mutants: list[Mutant]) -> str:
     for name, fault in FAULTS.items():
         if (row := found.get(name)) is None:
             continue
-        others = (row.counts[fate] for fate in FATES[2:])
-        figures = (
-            row.counts["killed"],
-            row.counts["survived"],
-            percent(row.share),
-            percent(fault.aim),
-            *others,
-        )
-        lines.append((f"`{name}`: {fault.what}", row.made, *figures))
+        others = (row[fate] for fate in FATES[2:])
+        figures = (row["killed"], row["survived"], percent(row.share), percent(fault.aim))
+        lines.append((f"`{name}`: {fault.what}", row.made, *figures, *others))
     return table("fault|mutants|killed|survived|score|aim|equivalent|inapplicable|unjudged", lines)
 
 
@@ -146,7 +138,7 @@ def by_dtype(mutants: list[Mutant]) -> str:
 
 def cell(row: Row | None) -> str:
     """ "killed/made" of a row; empty without mutants."""
-    return "" if row is None or not row.made else f"{row.counts['killed']}/{row.made}"
+    return "" if row is None or not row.made else f"{row['killed']}/{row.made}"
 
 
 def by_family(mutants: list[Mutant]) -> str:

@@ -24,34 +24,24 @@ MOST_WITH_OUT = 2  # samples of each dtype that are written with out=, too
 
 
 def texts(torch: Any, dtypes: list[Any], wanted: re.Pattern[str], left_out: Counter[str]) -> Iterator[str]:
-    """The cases of every op that `wanted` finds, in the order of the database, each once."""
+    """The cases of every op that `wanted` finds, in the order of the database."""
     from torch.testing._internal.common_methods_invocations import op_db
 
-    seen = set()
     for op in op_db:
         if not wanted.search(op.name):
             continue
-        found = itertools.chain(
-            *(
-                _of_samples(torch, op, dtype, left_out)
-                for dtype in dtypes
-                if dtype in op.supported_dtypes("cpu")
-            ),
-            _of_errors(torch, op, left_out),
-        )
-        for text in found:
-            if text not in seen:
-                seen.add(text)
-                yield text
+        for dtype in dtypes:
+            if dtype in op.supported_dtypes("cpu"):
+                yield from _of_samples(torch, op, dtype, left_out)
+        yield from _of_errors(torch, op, left_out)
 
 
 def texts_of_modules(
     torch: Any, dtypes: list[Any], wanted: re.Pattern[str], left_out: Counter[str]
 ) -> Iterator[str]:
-    """The cases of every module of the database, in training mode, each once."""
+    """The cases of every module of the database, in training mode."""
     from torch.testing._internal.common_modules import module_db
 
-    seen = set()
     for info, dtype in itertools.product(module_db, dtypes):
         name = f"torch.nn.{info.module_cls.__name__}"
         if not wanted.search(name) or dtype not in info.dtypes:
@@ -69,15 +59,11 @@ def texts_of_modules(
                     ),
                     argument_texts(torch, call.args, call.kwargs, numbers, _check),
                 ]
-                text = f"{name}({', '.join(parts[0])})({', '.join(parts[1])})"
+                yield f"{name}({', '.join(parts[0])})({', '.join(parts[1])})"
             except (AttributeError, Stop):
                 left_out[f"{name} is no module that a case may construct"] += 1
             except Inexpressible as error:
                 left_out[f"{name}: {error}"] += 1
-            else:
-                if text not in seen:
-                    seen.add(text)
-                    yield text
 
 
 def _of_dtype(torch: Any, make: Any, made: Any, dtype: Any) -> dict[str, Any]:
@@ -192,15 +178,17 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}{hint}", file=sys.stderr)
         return 2
     left_out: Counter[str] = Counter()
-    count = 0
+    seen = set()
     found = itertools.chain(
         texts(torch, dtypes, wanted, left_out), texts_of_modules(torch, dtypes, wanted, left_out)
     )
     for text in found:
-        print(text)
-        count += 1
+        if text not in seen:
+            seen.add(text)
+            print(text)
     print(
-        f"{count} cases of torch {torch.__version__}; left out: {left_out.total()} samples", file=sys.stderr
+        f"{len(seen)} cases of torch {torch.__version__}; left out: {left_out.total()} samples",
+        file=sys.stderr,
     )
     for reason, number in left_out.most_common():
         print(f"  {number:6}  {reason}", file=sys.stderr)
