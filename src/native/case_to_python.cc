@@ -1,7 +1,5 @@
 #include "native/case_to_python.h"
 
-#include <cstdint>
-#include <span>
 #include <string>
 
 namespace assay::native {
@@ -9,20 +7,9 @@ namespace {
 
 Ref convert(const Value& value, const PythonTypes& types);
 
-Ref numbers(std::span<const std::int64_t> values) {
-  Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
-  if (!tuple) return nullptr;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    PyObject* number = PyLong_FromLongLong(values[i]);
-    if (number == nullptr) return nullptr;
-    PyTuple_SetItem(tuple.get(), static_cast<Py_ssize_t>(i), number);  // takes the reference
-  }
-  return tuple;
-}
-
 Ref convert_tensor(const Value& value, const PythonTypes& types) {
   const TensorSpec spec = value.tensor();
-  const Ref shape = numbers(spec.shape);
+  const Ref shape = to_python(spec.shape);
   if (!shape) return nullptr;
   const Ref dtype = to_python(name(spec.dtype));
   const Ref ordinal(PyLong_FromSize_t(value.tensor_ordinal()));
@@ -31,24 +18,18 @@ Ref convert_tensor(const Value& value, const PythonTypes& types) {
     return Ref(PyObject_CallFunctionObjArgs(types.tensor_spec.get(), shape.get(), dtype.get(),
                                             ordinal.get(), nullptr));
   }
-  const Ref strides = numbers(spec.strides);
+  const Ref strides = to_python(spec.strides);
   const Ref place = to_python(spec.place);
   if (!strides || !place) return nullptr;
   return Ref(PyObject_CallFunctionObjArgs(types.tensor_spec.get(), shape.get(), dtype.get(),
                                           ordinal.get(), strides.get(), place.get(), nullptr));
 }
 
-Ref convert_dtype(const Value& value, const PythonTypes& types) {
-  // Frameworks take type(int) and type(numpy.int64) as a name or as an object.
-  const Ref text = to_python(name(value.dtype()));
-  if (!text) return nullptr;
-  return Ref(PyObject_CallFunctionObjArgs(types.dtype_name.get(), text.get(), nullptr));
-}
-
-Ref convert_place(const Value& value, const PythonTypes& types) {
-  const Ref text = to_python(value.text());
-  if (!text) return nullptr;
-  return Ref(PyObject_CallFunctionObjArgs(types.place_name.get(), text.get(), nullptr));
+// A name as an object of `type`.
+Ref convert_name(std::string_view text, const Ref& type) {
+  const Ref name = to_python(text);
+  if (!name) return nullptr;
+  return Ref(PyObject_CallFunctionObjArgs(type.get(), name.get(), nullptr));
 }
 
 Ref convert_list(const Value& value, const PythonTypes& types) {
@@ -94,7 +75,8 @@ Ref convert(const Value& value, const PythonTypes& types) {
     case ValueKind::tensor:
       return convert_tensor(value, types);
     case ValueKind::dtype:
-      return convert_dtype(value, types);
+      // Frameworks take type(int) and type(numpy.int64) as a name or as an object.
+      return convert_name(name(value.dtype()), types.dtype_name);
     case ValueKind::list:
       return convert_list(value, types);
     case ValueKind::tuple:
@@ -102,14 +84,10 @@ Ref convert(const Value& value, const PythonTypes& types) {
     case ValueKind::slice:
       return convert_slice(value, types);
     case ValueKind::place:
-      return convert_place(value, types);
+      return convert_name(value.text(), types.place_name);
   }
   return nullptr;
 }
-
-}  // namespace
-
-namespace {
 
 PythonCall convert(const Case& parsed, std::size_t first, std::size_t last,
                    const PythonTypes& types) {

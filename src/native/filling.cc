@@ -52,11 +52,16 @@ Status record_filling(ModuleState& state, const Target& target, const FillRule& 
   return state.device->checksum(memory.data(), memory.size(), &sum);
 }
 
+FillKey key_of(const ModuleState& state, std::uint32_t tensor) {
+  FillKey key = state.key;
+  key.tensor = tensor;
+  return key;
+}
+
 // Fills a tensor; returns the checksum of its bytes if it is known already.
 Result<std::optional<std::uint64_t>> fill_by_rule(ModuleState& state, const Target& target,
                                                   const FillRule& rule, std::uint32_t tensor) {
-  FillKey key = state.key;
-  key.tensor = tensor;
+  const FillKey key = key_of(state, tensor);
   const std::span<std::byte> memory = target.memory();
   if (state.device->is_host() || memory.size() > kMadeOnHost) {
     ASSAY_CHECK(state.device->fill(rule, key, target.type(), memory.data(),
@@ -149,56 +154,51 @@ PyObject* handed_out(SharedTensor made, DType dtype, std::vector<std::int64_t> s
 }  // namespace
 
 PyObject* fill_shared(PyObject* module, PyObject* arguments) {
-  unsigned int tensor = 0;
+  Target target;
   PyObject* extents = nullptr;
-  int code = 0;
   int kind = -1;
   FillRule rule;
   long long extent = 0;
-  if (!PyArg_ParseTuple(arguments, "IO!i|iddL", &tensor, &PyTuple_Type, &extents, &code, &kind,
-                        &rule.low, &rule.high, &extent)) {
+  if (!PyArg_ParseTuple(arguments, "IO!i|iddL", &target.tensor, &PyTuple_Type, &extents,
+                        &target.dtype, &kind, &rule.low, &rule.high, &extent)) {
     return nullptr;
   }
-  if (code < 0 || static_cast<std::size_t>(code) >= kDTypes.size()) {
-    return raise(Error{"fill_shared: bad dtype"});
-  }
-  const auto dtype = static_cast<DType>(code);
+  if (!target.valid()) return raise(Error{"fill_shared: bad dtype"});
+  const DType dtype = target.type();
   if (!complete(rule, kind, extent, dtype)) return nullptr;
   std::optional<std::vector<std::int64_t>> shape = shape_from(extents);
   if (!shape) return nullptr;
   ModuleState& state = state_of(module);
   if (!can_share(state, dtype)) return none();
-  if (tensor >= std::min(state.parsed.tensor_count(), kUpstreamPlace)) return none();
-  const std::uint64_t count = state.parsed.tensor(tensor).elements();
-  const auto offset = shared_room(state.parsed, tensor);
-  if (!offset || !is_worth_sharing(count, dtype) || state.parsed.tensor(tensor).dtype != dtype ||
-      !std::ranges::equal(state.parsed.tensor(tensor).shape, *shape)) {
+  if (target.tensor >= std::min(state.parsed.tensor_count(), kUpstreamPlace)) return none();
+  const TensorSpec spec = state.parsed.tensor(target.tensor);
+  const std::uint64_t count = spec.elements();
+  const auto offset = shared_room(state.parsed, target.tensor);
+  if (!offset || !is_worth_sharing(count, dtype) || spec.dtype != dtype ||
+      !std::ranges::equal(spec.shape, *shape)) {
     return none();
   }
   if (lacks_memory(state, "the inputs", state.parsed.total_bytes())) return nullptr;
-  FillKey key = state.key;
-  key.tensor = tensor;
-  auto made = state.inputs->make(rule, key, dtype, count, *offset, tensor);
+  auto made =
+      state.inputs->make(rule, key_of(state, target.tensor), dtype, count, *offset, target.tensor);
   if (!made) return none();
-  const Target target{tensor, reinterpret_cast<std::uintptr_t>(made->memory().data()),
-                      static_cast<Py_ssize_t>(count), code};
+  target.pointer = reinterpret_cast<std::uintptr_t>(made->memory().data());
+  target.count = static_cast<Py_ssize_t>(count);
   const Status kept = record_filling(state, target, rule, {}, made->checksum());
   if (!kept) return raise(kept.error());
   return handed_out(std::move(*made), dtype, std::move(*shape));
 }
 
 PyObject* fill_upstream_shared(PyObject* module, PyObject* arguments) {
-  unsigned int output = 0;
+  Target target;
   PyObject* extents = nullptr;
-  int code = 0;
   unsigned long long inputs = 0;
-  if (!PyArg_ParseTuple(arguments, "IO!iK", &output, &PyTuple_Type, &extents, &code, &inputs)) {
+  if (!PyArg_ParseTuple(arguments, "IO!iK", &target.tensor, &PyTuple_Type, &extents, &target.dtype,
+                        &inputs)) {
     return nullptr;
   }
-  if (code < 0 || static_cast<std::size_t>(code) >= kDTypes.size()) {
-    return raise(Error{"fill_upstream_shared: bad dtype"});
-  }
-  const auto dtype = static_cast<DType>(code);
+  if (!target.valid()) return raise(Error{"fill_upstream_shared: bad dtype"});
+  const DType dtype = target.type();
   std::optional<std::vector<std::int64_t>> shape = shape_from(extents);
   if (!shape) return nullptr;
   ModuleState& state = state_of(module);
@@ -209,9 +209,8 @@ PyObject* fill_upstream_shared(PyObject* module, PyObject* arguments) {
   if (!offset) return none();
   const std::uint64_t wanted = *offset + count * size_of(dtype);
   if (lacks_memory(state, "inputs and upstream gradient", wanted)) return nullptr;
-  FillKey key = state.key;
-  key.tensor = kUpstream + output;
-  auto made = state.inputs->make(upstream_rule(dtype, count, inputs), key, dtype, count, *offset,
+  auto made = state.inputs->make(upstream_rule(dtype, count, inputs),
+                                 key_of(state, kUpstream + target.tensor), dtype, count, *offset,
                                  kUpstreamPlace);
   if (!made) return none();
   return handed_out(std::move(*made), dtype, std::move(*shape));
@@ -230,16 +229,12 @@ PyObject* fill_tensor(PyObject* module, PyObject* arguments) {
   if (!complete(rule, kind, extent, target.type())) return nullptr;
   ModuleState& state = state_of(module);
   if (state.device->is_host()) {
-    FillKey key = state.key;
-    key.tensor = target.tensor;
+    const FillKey key = key_of(state, target.tensor);
     const std::uint64_t sum = fill_and_sum(rule, key, target.type(), target.memory());
-    const Status kept = record_filling(state, target, rule, {}, sum);
-    return kept ? none() : raise(kept.error());
+    return none_if(record_filling(state, target, rule, {}, sum));
   }
   const auto sum = fill_by_rule(state, target, rule, target.tensor);
-  if (!sum) return raise(sum.error());
-  const Status kept = record_filling(state, target, rule, {}, *sum);
-  return kept ? none() : raise(kept.error());
+  return sum ? none_if(record_filling(state, target, rule, {}, *sum)) : raise(sum.error());
 }
 
 PyObject* fill_literal(PyObject* module, PyObject* arguments) {
@@ -262,7 +257,7 @@ PyObject* fill_literal(PyObject* module, PyObject* arguments) {
   if (values.size() > kMostListed) values.clear();
   Status filled = state.device->copy(target.memory().data(), listed.data(), listed.size());
   if (filled) filled = record_filling(state, target, {}, std::move(values));
-  return filled ? none() : raise(filled.error());
+  return none_if(filled);
 }
 
 PyObject* fill_upstream(PyObject* module, PyObject* arguments) {

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/system_memory.h"
@@ -172,21 +173,9 @@ PyObject* parse_text(PyObject*, PyObject* arguments) {
 
 // Calls in a timed sample of each part, if the slot has chosen them.
 Ref calls_of(const wire::Attempt& attempt) {
-  const auto* const chosen = attempt.calls();
-  const Py_ssize_t count = chosen != nullptr ? static_cast<Py_ssize_t>(chosen->size()) : 0;
-  Ref calls(PyTuple_New(count));
-  for (Py_ssize_t i = 0; calls && i < count; ++i) {
-    PyObject* const number =
-        PyLong_FromUnsignedLong(chosen->Get(static_cast<flatbuffers::uoffset_t>(i)));
-    if (number == nullptr) return nullptr;
-    PyTuple_SetItem(calls.get(), i, number);  // takes the reference
-  }
-  return calls;
-}
-
-// The fault to plant; empty: none.
-std::string_view mutant_of(const wire::TrialRequest& trial) {
-  return trial.mutant() != nullptr ? trial.mutant()->string_view() : "";
+  std::vector<std::int64_t> calls;
+  if (attempt.calls() != nullptr) calls.assign(attempt.calls()->begin(), attempt.calls()->end());
+  return to_python(calls);
 }
 
 // The fields of assay.wire.Job.
@@ -211,7 +200,8 @@ PyObject* job_to_python(ModuleState& state) {
   }
   if (!state.settings || !state.lane) return nullptr;
   const wire::TrialRequest& trial = *job.trial();
-  const std::string_view mutant = mutant_of(trial);
+  const std::string_view mutant =  // the fault to plant; empty: none
+      trial.mutant() != nullptr ? trial.mutant()->string_view() : "";
   const bool unfilled = job.attempt()->start() == wire::Start::test_lane_unfilled &&
                         batch.lane()->role() == wire::Role::test;
   return Py_BuildValue(
@@ -345,46 +335,33 @@ bool left_running(ModuleState& state) {
   return !std::exchange(state.has_children, running) && running;
 }
 
-// Replies to the running job with the arguments of reply(). False once a Python error is set.
-bool answer_job(ModuleState& state, PyObject* arguments) {
-  ReplyParts parts;
-  PyObject* again = nullptr;
-  if (!read_run(arguments, parts, &again)) return false;
-  if (again != nullptr && !PyList_Check(again)) {
-    raise(Error{"reply: no list of runs"});
-    return false;
-  }
-  std::vector<ReplyParts> runs(again != nullptr ? static_cast<std::size_t>(PyList_Size(again)) : 0);
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    PyObject* none_further = nullptr;
-    if (!read_run(PyList_GetItem(again, static_cast<Py_ssize_t>(i)), runs[i], &none_further)) {
-      return false;
-    }
-  }
-  if (const Status ours = state.channel->check_socket(); !ours) {
-    raise(ours.error());
-    return false;
-  }
-  parts.index = state.channel->index();
-  parts.inputs = state.fillings;
-  parts.growth = state.memory.after_case(state.lent_bytes);
-  parts.left_running = left_running(state);
-  parts.again = runs;
-  state.builder.Clear();
-  if (!build_reply(parts, state.builder)) return false;
-  const Status sent = send_reply(state);
-  if (!sent) raise(sent.error());
-  state.owes_answer = false;
-  return sent.has_value();
-}
-
 // reply(status, phase, error, outputs, gradients, differentiable, nanoseconds, evaluations,
 // overwritten, device_kb, self_only[, changed_state[, again]]): `again` lists the same for further
 // runs of the case.
 PyObject* reply(PyObject* module, PyObject* arguments) {
   ModuleState& state = state_of(module);
   if (!state.channel) return raise(Error{"no channel is open"});
-  return answer_job(state, arguments) ? none() : nullptr;
+  ReplyParts parts;
+  PyObject* again = nullptr;
+  if (!read_run(arguments, parts, &again)) return nullptr;
+  if (again != nullptr && !PyList_Check(again)) return raise(Error{"reply: no list of runs"});
+  std::vector<ReplyParts> runs(again != nullptr ? static_cast<std::size_t>(PyList_Size(again)) : 0);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    PyObject* none_further = nullptr;
+    if (!read_run(PyList_GetItem(again, static_cast<Py_ssize_t>(i)), runs[i], &none_further)) {
+      return nullptr;
+    }
+  }
+  if (const Status ours = state.channel->check_socket(); !ours) return raise(ours.error());
+  parts.index = state.channel->index();
+  parts.inputs = state.fillings;
+  parts.growth = state.memory.after_case(state.lent_bytes);
+  parts.left_running = left_running(state);
+  parts.again = runs;
+  state.builder.Clear();
+  if (!build_reply(parts, state.builder)) return nullptr;
+  state.owes_answer = false;
+  return none_if(send_reply(state));
 }
 
 void begin_job(ModuleState& state) {
@@ -440,7 +417,7 @@ void release(void* module) {
 // CPython's ABI needs mutable tables, because it fills them in.
 PyMODINIT_FUNC PyInit_assay_native() {
   namespace n = assay::native;
-  static std::array<PyMethodDef, 21> methods{{
+  static std::array<PyMethodDef, 22> methods{{
       {"die_with_parent", n::die_with_parent, METH_VARARGS, nullptr},
       {"prepare", n::prepare_device, METH_VARARGS, nullptr},
       {"open", n::open_channel, METH_VARARGS, nullptr},
@@ -462,9 +439,8 @@ PyMODINIT_FUNC PyInit_assay_native() {
       {"evict", n::evict, METH_VARARGS, nullptr},
       {"overwritten", n::overwritten, METH_NOARGS, nullptr},
       {"reply", n::reply, METH_VARARGS, nullptr},
+      {nullptr, nullptr, 0, nullptr},
   }};
-  static std::array<PyMethodDef, methods.size() + 1> table{};
-  std::copy(methods.begin(), methods.end(), table.begin());
   static std::array<PyModuleDef_Slot, 2> slots{{
       {Py_mod_exec, reinterpret_cast<void*>(n::execute)},
       {0, nullptr},
@@ -473,7 +449,7 @@ PyMODINIT_FUNC PyInit_assay_native() {
                                 "assay_native",
                                 "The lane's side of assay in C++.",
                                 sizeof(n::ModuleState*),
-                                table.data(),
+                                methods.data(),
                                 slots.data(),
                                 nullptr,
                                 nullptr,

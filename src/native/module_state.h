@@ -64,6 +64,7 @@ inline std::span<std::byte> memory_at(unsigned long long pointer, std::size_t by
 }
 
 inline PyObject* none() { return Py_NewRef(Py_None); }
+inline PyObject* none_if(const Status& done) { return done ? none() : raise(done.error()); }
 
 struct Target {
   unsigned int tensor = 0;

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -35,6 +36,15 @@ inline Ref to_python(bool value) { return Ref(PyBool_FromLong(value ? 1 : 0)); }
 inline Ref to_python(std::int64_t value) { return Ref(PyLong_FromLongLong(value)); }
 inline Ref to_python(std::uint64_t value) { return Ref(PyLong_FromUnsignedLongLong(value)); }
 inline Ref to_python(double value) { return Ref(PyFloat_FromDouble(value)); }
+inline Ref to_python(std::span<const std::int64_t> values) {
+  Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
+  for (std::size_t i = 0; tuple && i < values.size(); ++i) {
+    PyObject* const number = PyLong_FromLongLong(values[i]);
+    if (number == nullptr) return nullptr;
+    PyTuple_SetItem(tuple.get(), static_cast<Py_ssize_t>(i), number);  // takes the reference
+  }
+  return tuple;
+}
 
 // Empty on failure, with Python's error set. The view ends with the object.
 inline std::string_view text_of(PyObject* object) {

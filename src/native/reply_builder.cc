@@ -1,6 +1,6 @@
 #include "native/reply_builder.h"
 
-#include <limits>
+#include <algorithm>
 #include <string>
 
 #include "case/dtype.h"
@@ -37,6 +37,17 @@ std::uint64_t number_at(PyObject* sequence, Py_ssize_t index) {
 double real_at(PyObject* sequence, Py_ssize_t index) {
   const Ref number = item(sequence, index);
   return number ? PyFloat_AsDouble(number.get()) : 0;
+}
+
+// Empty if `sequence` is no sequence, with Python's error set.
+template <typename Number>
+std::vector<Number> numbers_of(PyObject* sequence) {
+  const Py_ssize_t count = std::max<Py_ssize_t>(PySequence_Size(sequence), 0);
+  std::vector<Number> numbers(static_cast<std::size_t>(count));
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    numbers[static_cast<std::size_t>(i)] = static_cast<Number>(number_at(sequence, i));
+  }
+  return numbers;
 }
 
 std::uint64_t product(const std::vector<std::int64_t>& extents) {
@@ -114,12 +125,7 @@ Offset<wire::Leaf> build_leaf(PyObject* leaf, FlatBufferBuilder& builder) {
 
   const auto leaf_kind = static_cast<wire::LeafKind>(number_at(leaf, kind));
   const auto code = static_cast<std::uint8_t>(number_at(leaf, dtype));
-  std::vector<std::int64_t> extents;
-  const Py_ssize_t rank = PySequence_Size(shape_object.get());  // -1: no sequence
-  extents.reserve(static_cast<std::size_t>(std::max<Py_ssize_t>(rank, 0)));
-  for (Py_ssize_t i = 0; i < rank; ++i) {
-    extents.push_back(static_cast<std::int64_t>(number_at(shape_object.get(), i)));
-  }
+  const auto extents = numbers_of<std::int64_t>(shape_object.get());
   const bool in_arena = leaf_kind == wire::LeafKind::tensor;
   const std::uint64_t bytes = in_arena ? product(extents) * size_of(static_cast<DType>(code)) : 0;
   const Scalar scalar = read_scalar(leaf_kind, value_object.get());
@@ -187,10 +193,7 @@ Offset<wire::Reply> create_reply(const ReplyParts& parts, FlatBufferBuilder& bui
   const auto gradients = build_leaves(parts.gradients, builder);
   const auto evaluations = build_evaluations(parts.evaluations, builder);
   const auto overwritten = build_names(parts.overwritten, builder);
-  std::vector<std::uint64_t> nanoseconds;
-  const Py_ssize_t count = PySequence_Size(parts.nanoseconds);
-  nanoseconds.reserve(static_cast<std::size_t>(std::max<Py_ssize_t>(count, 0)));
-  for (Py_ssize_t i = 0; i < count; ++i) nanoseconds.push_back(number_at(parts.nanoseconds, i));
+  const auto nanoseconds = numbers_of<std::uint64_t>(parts.nanoseconds);
   if (PyErr_Occurred() != nullptr) return {};
 
   const auto phase = builder.CreateString(parts.phase.data(), parts.phase.size());
