@@ -209,6 +209,7 @@ while not ended:
     optimizer.step()
     ended += os.path.exists(sys.argv[1])
     distributed.all_reduce(ended)
+distributed.destroy_process_group()
 """
 
 

@@ -122,7 +122,7 @@ class Stages:
     def end_step(self, number: int | None = None) -> None:
         """Ends a step and begins the one with this number, or the next one."""
         begin = self.now()
-        self.mark(OPTIMIZER)
+        self.mark(self.phase)
         if self.measuring:
             self.over.append((self.number, self.marks))
         self.number = self.number + 1 if number is None else number
@@ -265,24 +265,30 @@ def stages() -> Stages:
     return Stages(StageFile(os.environ["ASSAY_RECORD_STAGES"]))
 
 
+def _replace(owner: Any, name: str, by: Function) -> None:
+    """Replaces a function until the program ends; what holds it then would keep its process groups alive."""
+    atexit.register(setattr, owner, name, getattr(owner, name))
+    setattr(owner, name, by)
+
+
 def start(torch: Any) -> None:
     """Hooks into PyTorch."""
     here = stages()
     optimizer = importlib.import_module("torch.optim.optimizer")
     optimizer.register_optimizer_step_post_hook(here.stepped)
     iterator = importlib.import_module("torch.utils.data.dataloader")._BaseDataLoaderIter
-    iterator.__next__ = here.spends(iterator.__next__, DATA)
+    _replace(iterator, "__next__", here.spends(iterator.__next__, DATA))
     queue = torch.autograd.Variable._execution_engine.queue_callback
-    torch.autograd.backward = here.backward(torch.autograd.backward, queue)
+    _replace(torch.autograd, "backward", here.backward(torch.autograd.backward, queue))
     stream = torch.cuda.Stream
     for name in ("wait_event", "wait_stream"):
-        setattr(stream, name, here.spends(getattr(stream, name), WAIT, of_stream=True))
+        _replace(stream, name, here.spends(getattr(stream, name), WAIT, of_stream=True))
     distributed = torch.distributed
     if not distributed.is_available():
         return
-    distributed.Work.wait = here.spends(distributed.Work.wait, WAIT)
+    _replace(distributed.Work, "wait", here.spends(distributed.Work.wait, WAIT))
     for name in filter(lambda name: hasattr(distributed, name), COLLECTIVES):
         # A compiler must see the function itself.
         wrapped = here.spends(getattr(distributed, name), WAIT, torch.compiler.is_dynamo_compiling)
-        setattr(distributed, name, wrapped)
-        setattr(distributed.distributed_c10d, name, wrapped)
+        _replace(distributed, name, wrapped)
+        _replace(distributed.distributed_c10d, name, wrapped)
