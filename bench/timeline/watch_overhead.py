@@ -2,8 +2,8 @@
 
     python3 bench/timeline/watch_overhead.py ASSAY PYTHON [--device cuda] [--turns 5] [--steps 60]
 
-Prints the time of the processor for a step, and its change; then the same for steps of one product, which show
-the microseconds that are too few to be seen in the transformer. PYTHON has PyTorch.
+Prints the time of the processor for a step and its change. Then the same for steps of one product, which
+show the microseconds that are too few to be seen in the transformer. PYTHON has PyTorch.
 """
 
 import argparse
