@@ -95,7 +95,8 @@ class Stages:
         self.thread = 0
         self.cuda: Any = None  # torch.cuda, once it is in use
         self.stream: Any = None
-        self.cost = 0  # ns, since the last choice of N
+        self.cost = 0  # ns that the marks of this step have taken
+        self.costs: list[int] = []  # of the steps since the last choice of N
         self.since: tuple[int, int] | None = None  # number and time of the last choice
         self.leader: int | None = None  # the optimizer whose steps count
         self.others = 0  # steps of other optimizers since its last one
@@ -125,6 +126,8 @@ class Stages:
         self.mark(self.phase)
         if self.measuring:
             self.over.append((self.number, self.marks))
+            self.costs.append(self.cost)
+            self.cost = 0
         self.number = self.number + 1 if number is None else number
         self.phase = FORWARD
         self.thread = threading.get_ident()
@@ -164,13 +167,13 @@ class Stages:
         if steps < 1 or (now - self.since[1] < PACE and steps < PACED * self.every):
             return
         step = (now - self.since[1]) / steps
-        measured = max(1, steps // self.every)
-        wanted = max(RATE / step, self.cost / measured / (BUDGET * step))
+        # The least cost: others are those of a thread that had to wait for a core.
+        wanted = max(RATE / step, min(self.costs, default=0) / (BUDGET * step))
         while self.every < wanted:
             self.every *= 2
         while self.every > 1 and self.every >= 4 * wanted:
             self.every //= 2
-        self.since, self.cost = (self.number, now), 0
+        self.since, self.costs = (self.number, now), self.costs[-1:]
 
     def spends(
         self, function: Function, stage: int, skip: Function = bool, of_stream: bool = False
