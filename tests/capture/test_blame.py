@@ -6,6 +6,7 @@ import re
 import subprocess
 
 import pytest
+from assay.capture.blame import suspects_of
 from capture.programs import ASSAY, MODEL, ROOT, TORCH, capture, needed
 
 LANE = """version = 1
@@ -189,3 +190,11 @@ def test_no_memory_and_windows_are_nobodys_fault(tmp_path):
     corpus.write_text(f'torch.hann_window(16)\n{large}\ntorch.abs(Tensor([4], "float32"))\n')
     done = blame(tmp_path, corpus)
     assert done.returncode == 0 and done.stdout.startswith("no operator is to blame: 2 of 3 "), done.stdout
+
+
+def test_bystanders_make_tensors_and_change_none():
+    made = "torch.zeros", "torch.Tensor.fill_", "torch.ops.aten.zero_.default", "torch.rand_like"
+    changed = "torch.Tensor.masked_fill", "torch.index_fill", "torch.Tensor.masked_fill_", "torch.range_of"
+    cases = {f"{api}()": {} for api in (*made, *changed)}
+    found = suspects_of(cases, cases, [], "wrong")
+    assert {suspect.api for suspect in found} == set(changed)
