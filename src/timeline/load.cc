@@ -137,7 +137,8 @@ Status search(const fs::path& folder, FoundTraces& result) {
   }
   if (traces == 0) {
     return usage_error(
-        fmt::format("{}: none of the {} files is a trace; for job logs use --log_dir",
+        fmt::format("{}: none of the {} files is a trace; for job logs use --log_dir, for what "
+                    "`record --watch` wrote use `assay timeline watch`",
                     folder.string(), files.size()));
   }
   return {};

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 #include <array>
 #include <chrono>
@@ -8,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -134,22 +136,22 @@ Status add_settings(const RecordOptions& options, std::vector<std::string>& envi
   return {};
 }
 
-// A descriptor that reads SIGUSR2. The command already runs, so it does not inherit this signal
-// mask.
-Result<Fd> read_user_signal() {
+// A descriptor that reads these signals. The command already runs, so it does not inherit this
+// signal mask.
+Result<Fd> read_signals(std::initializer_list<int> numbers) {
   sigset_t signals;
   sigemptyset(&signals);
-  sigaddset(&signals, SIGUSR2);
+  for (const int number : numbers) sigaddset(&signals, number);
   Fd fd(::signalfd(-1, &signals, SFD_CLOEXEC));
   if (!fd || ::pthread_sigmask(SIG_BLOCK, &signals, nullptr) != 0) {
-    return errno_error("cannot wait for SIGUSR2");
+    return errno_error("cannot wait for signals");
   }
   return fd;
 }
 
 // Waits for the command. Each SIGUSR2 makes all of its processes write what they keep.
 Result<ExitStatus> wait_asking(Process& process, const fs::path& folder) {
-  ASSAY_TRY(const Fd signals, read_user_signal());
+  ASSAY_TRY(const Fd signals, read_signals({SIGUSR2}));
   inject::DumpFolders dumps(folder);
   for (;;) {
     std::array<pollfd, 2> wanted{{{process.pidfd(), POLLIN, 0}, {signals.get(), POLLIN, 0}}};
@@ -207,20 +209,30 @@ Result<int> run_watched(const RecordOptions& options) {
   spawn.environment = {"ASSAY_RECORD_STAGES=" + fs::absolute(options.out).string(),
                        "PYTHONPATH=" + path};
   ASSAY_TRY(Process process, Process::spawn(spawn));
+  // The terminal sends SIGINT to the command, too.
+  ASSAY_TRY(const Fd signals, read_signals({SIGINT, SIGTERM, SIGHUP}));
   timeline::StageWatch watch(options.out);
-  ASSAY_CHECK(watch_stages(watch, stderr, [&] {
-    constexpr auto kMillis = std::chrono::milliseconds(kLookEvery).count();
-    pollfd wanted{process.pidfd(), POLLIN, 0};
-    return ::poll(&wanted, 1, static_cast<int>(kMillis)) <= 0;
-  }));
+  const auto wait = [&](std::chrono::milliseconds limit) {
+    std::array<pollfd, 2> wanted{{{process.pidfd(), POLLIN, 0}, {signals.get(), POLLIN, 0}}};
+    ::poll(wanted.data(), wanted.size(), static_cast<int>(limit.count()));
+    signalfd_siginfo got{};
+    if ((wanted[1].revents & POLLIN) != 0 && ::read(signals.get(), &got, sizeof got) > 0 &&
+        got.ssi_signo != SIGINT) {
+      process.signal(static_cast<int>(got.ssi_signo));
+    }
+    return (wanted[0].revents & POLLIN) == 0;
+  };
+  const Status watched = watch_stages(watch, stderr, [&] { return wait(kLookEvery); });
+  if (!watched) show(stderr, "slow ranks are no longer named: {}\n", watched.error().message);
+  while (wait(std::chrono::hours(1))) {
+  }
   ASSAY_TRY(const ExitStatus status, process.wait());
   if (!watch.any()) {
     show(stderr,
          "nothing was recorded: no process ended a step of an optimizer of PyTorch, or called "
          "assay.step(). Python's options -I, -E and -S keep the recording out\n");
   }
-  show(stderr, "stages are in {}; the command exited with {}\n", options.out.string(),
-       status.describe());
+  show(stderr, "the command exited with {}\n", status.describe());
   return code_of(status);
 }
 
