@@ -109,15 +109,30 @@ TEST_F(StageWatchTest, SingleSlowStepsNameNobody) {
   EXPECT_THAT(look(), IsEmpty());
 }
 
+TEST_F(StageWatchTest, WarmingUpNamesNobody) {
+  write(2, 0, 100, [](int rank, int step) { return rank == 1 && step < 13 ? 400.0 : 100.0; });
+  EXPECT_THAT(look(), IsEmpty());
+}
+
 TEST_F(StageWatchTest, RanksThatMeasureOtherStepsAreComparedInTheCommonOnes) {
   const Work work = [](int rank, int) { return rank == 0 ? 130.0 : 100.0; };
-  write(2, 0, 64, work);
+  write(2, 0, 80, work);
   std::filesystem::remove(folder_ / "rank1.stages");
   std::ofstream one = open(1);
   one << "assay-stages 1 {\"rank\": 1}\n";
-  for (int step = 0; step < 64; step += 2) one << step << " 10000 30000 50000 32000 10000\n";
+  for (int step = 0; step < 80; step += 2) one << step << " 10000 30000 50000 32000 10000\n";
   one.close();
-  EXPECT_THAT(look(), ElementsAre(HasSubstr("rank 0 is slow since step 0")));
+  EXPECT_THAT(look(), ElementsAre(HasSubstr("rank 0 is slow since step 10")));
+}
+
+TEST_F(StageWatchTest, TheTableIsOfAllStepsAndNotOfThoseThatWarmUp) {
+  std::ofstream file = open(0);
+  file << "assay-stages 1 {\"rank\": 0}\n";
+  file << "1 0 9000000 0 0 0\n2 0 50000 0 0 0\n102 0 10000 20000 5000 0\n";
+  file.close();
+  look();
+  // One step of 50 ms and 100 of 30 ms of its own.
+  EXPECT_THAT(watch_.table(), HasSubstr("\n0             3        30.2 "));
 }
 
 TEST_F(StageWatchTest, AFileThatEndsWithinALineIsRead) {
@@ -169,7 +184,7 @@ TEST_F(StageWatchTest, ARunHasEndedWithTheLocksOfItsRanks) {
 TEST_F(StageWatchTest, ARankThatHasLeftIsNotWaitedFor) {
   const Work work = [](int rank, int) { return rank == 1 ? 130.0 : 100.0; };
   write(3, 0, 40, work);
-  EXPECT_THAT(look(), ElementsAre(HasSubstr("rank 1 is slow since step 0")));
+  EXPECT_THAT(look(), ElementsAre(HasSubstr("rank 1 is slow since step 10")));
   write(2, 40, 100, [](int, int) { return 100; });
   EXPECT_THAT(look(), ElementsAre(HasSubstr("rank 1 is no longer slow")));
 }

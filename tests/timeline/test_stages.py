@@ -162,6 +162,15 @@ def test_an_hour_takes_less_than_a_megabyte(stages, clock, tmp_path, rate, most)
     assert len(measured(tmp_path)) >= min(3600 * rate, 8500) * hours - 2
 
 
+def test_each_part_of_an_epoch_is_measured(stages, clock, tmp_path):
+    for number in range(1, 20_000):
+        first = number % 32 == 0  # of an epoch
+        train_step(stages, clock, parts=(200 if first else 1, 1, 1, 1, 1))
+    stages.file.flush()
+    late = [line for line in measured(tmp_path)[20:] if line[1] == 200_000]
+    assert stages.every >= 16 and 0 < len(late) < len(measured(tmp_path)) / 8
+
+
 def test_marks_that_are_slow_are_taken_less_often(clock, tmp_path):
     slow = stages_module.Stages(stages_module.StageFile(tmp_path), lambda: clock.passes(0.1) or clock.now)
     for _ in range(200):

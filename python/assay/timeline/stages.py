@@ -4,7 +4,7 @@ A step lasts from one ``optimizer.step()`` to the next. ``wait`` is the time in 
 others: in collectives, and from the end of its own backward pass to the end of the gradients' reduction. On a
 GPU the marks are events of its stream. They are read when they are over, so that nothing waits for the GPU.
 
-Marks are taken in every Nth step. N grows until they cost less than ``BUDGET``.
+Marks are taken in one of N steps. N grows until they cost less than ``BUDGET``.
 """
 
 import atexit
@@ -131,7 +131,8 @@ class Stages:
         self.number = self.number + 1 if number is None else number
         self.phase = FORWARD
         self.thread = threading.get_ident()
-        self.measuring = self.number % self.every == 0
+        # One in N, spread evenly: epochs and checkpoints, too, come after some number of steps.
+        self.measuring = (self.number * 0x9E3779B1 & 0xFFFFFFFF) * self.every < 1 << 32
         if self.measuring:
             self._find_cuda()
             self.marks = [(FORWARD, self._time(begin))]
@@ -245,14 +246,17 @@ class Stages:
         self.end_step()
 
     def assay_step(self, number: int) -> None:
+        """`assay.step`: from now on the program marks its own steps."""
         self.explicit = True
         self.end_step(number)
 
     def assay_job_begin(self, name: bytes, _: int) -> None:
+        """The beginning of an `assay.job`."""
         self.mark(self.phase)
         self.jobs.append(name.decode())
 
     def assay_job_end(self) -> None:
+        """The end of an `assay.job`, whose time belongs to the stage of its name, if there is one."""
         name = self.jobs.pop() if self.jobs else ""
         self.mark(STAGES.index(name) if name in STAGES else self.phase)
 

@@ -24,10 +24,11 @@ namespace {
 constexpr std::string_view kMagic = "assay-stages ";
 constexpr std::string_view kVersion = "1 ";
 constexpr const char* kSuffix = ".stages";
-constexpr std::size_t kWindow = 32;  // steps
-constexpr std::size_t kEvery = 4;    // steps between two judgements
-constexpr std::size_t kLeast = 12;   // slow steps of a rank that is named
-constexpr std::size_t kClean = 8;    // steps after which it is slow no longer
+constexpr std::int64_t kWarmUp = 10;  // first steps, which are not compared
+constexpr std::size_t kWindow = 32;   // steps
+constexpr std::size_t kEvery = 4;     // steps between two judgements
+constexpr std::size_t kLeast = 12;    // slow steps of a rank that is named
+constexpr std::size_t kClean = 8;     // steps after which it is slow no longer
 
 Nanos own(const StageTimes& times) {
   return std::accumulate(times.begin(), times.end(), Nanos{0}) - times[kWaiting];
@@ -106,14 +107,17 @@ Status StageWatch::take(const std::filesystem::path& path, std::string_view line
     number(time);
     time *= 1000;
   }
-  good &= at == end && (rank.pending.empty() || one.step > rank.pending.back().step);
+  good &= at == end && (rank.steps == 0 || one.step > rank.last);
   if (!good) {
     ++malformed_;
     return {};
   }
-  ++rank.steps;
-  for (std::size_t i = 0; i < one.times.size(); ++i) rank.total[i] += one.times[i];
-  if (rank.number != kNone) rank.pending.push_back(one);
+  if (++rank.steps == 2) rank.total = {};
+  if (rank.steps == 1) rank.first = one.step;
+  const Nanos steps = rank.steps == 1 ? 1 : one.step - rank.last;
+  for (std::size_t i = 0; i < one.times.size(); ++i) rank.total[i] += steps * one.times[i];
+  rank.last = one.step;
+  if (rank.number != kNone && one.step - rank.first >= kWarmUp) rank.pending.push_back(one);
   return {};
 }
 
@@ -256,7 +260,7 @@ std::string StageWatch::table() const {
   for (const std::string_view name : kStageNames) text += fmt::format("{:>14}", name);
   text += '\n';
   for (const auto& [number, rank] : ranks) {
-    const double steps = static_cast<double>(std::max<std::uint64_t>(1, rank->steps));
+    const double steps = static_cast<double>(std::max<std::int64_t>(1, rank->last - rank->first));
     text += fmt::format("{:<6}{:>9}{:>12.1f}", number == kNone ? "?" : std::to_string(number),
                         rank->steps, millis(own(rank->total)) / steps);
     for (const Nanos total : rank->total) text += fmt::format("{:>14.1f}", millis(total) / steps);

@@ -5,8 +5,8 @@
 // `assay timeline record --watch` makes a text file of each rank, rank3.stages:
 //   assay-stages 1 {"rank": 3, "host": "node1", "pid": 71}
 //   1 20 1503 3011 702 410       a step's number, then the microseconds of its stages
-// A rank has a shared lock on its file as long as it lives. The ranks measure steps of equal
-// numbers: multiples of a power of two, which each chooses.
+// A rank has a shared lock on its file as long as it lives. The steps that a rank measures are
+// among those of each rank that measures more.
 
 #include <array>
 #include <cstdint>
@@ -34,7 +34,8 @@ class StageWatch {
   // Reads what the ranks have written since the last call. Returns a line for each rank that has
   // become slow, or is so no longer.
   Result<std::vector<std::string>> look();
-  // A table of the ranks with their mean times.
+  // A table of the ranks with their mean times. A measured step stands for those since the one
+  // before; the first, which warms up, for none.
   std::string table() const;
   bool any() const { return !ranks_.empty(); }
   // Whether all ranks have ended.
@@ -56,6 +57,8 @@ class StageWatch {
     bool ended = false;
     std::deque<Measured> pending;
     std::uint64_t steps = 0;
+    std::int64_t first = 0;  // the number of a step
+    std::int64_t last = 0;
     StageTimes total{};
   };
   // A step that all ranks have measured.
