@@ -190,6 +190,8 @@ def test_a_gpu_is_read_when_it_has_come_so_far(stages, clock, tmp_path):
             return Event.done
 
         def elapsed_time(self, other):
+            if self.time > 1000 * MS:
+                raise RuntimeError("events of two streams")
             return (other.time - self.time) / MS
 
     stages._find_cuda = lambda: None
@@ -201,6 +203,13 @@ def test_a_gpu_is_read_when_it_has_come_so_far(stages, clock, tmp_path):
     train_step(stages, clock)
     stages.file.flush()
     assert measured(tmp_path) == [[number, 20_000, 30_000, 50_000, 60_000, 10_000] for number in (1, 2, 3, 4)]
+    clock.passes(1000)
+    for _ in range(4):
+        train_step(
+            stages, clock
+        )  # without these steps, and without an error of the program
+    stages.file.flush()
+    assert len(measured(tmp_path)) == 4
 
 
 TRAIN = """
