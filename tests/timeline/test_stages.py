@@ -205,9 +205,7 @@ def test_a_gpu_is_read_when_it_has_come_so_far(stages, clock, tmp_path):
     assert measured(tmp_path) == [[number, 20_000, 30_000, 50_000, 60_000, 10_000] for number in (1, 2, 3, 4)]
     clock.passes(1000)
     for _ in range(4):
-        train_step(
-            stages, clock
-        )  # without these steps, and without an error of the program
+        train_step(stages, clock)  # without these steps, and without an error of the program
     stages.file.flush()
     assert len(measured(tmp_path)) == 4
 
