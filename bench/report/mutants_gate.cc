@@ -16,7 +16,7 @@
 #include "engine/engine.h"
 #include "report/baseline.h"
 #include "report/compare.h"
-#include "report/load_past.h"
+#include "report/past.h"
 #include "store/open_store.h"
 #include "verdict/endings.h"
 #include "verdict/messages.h"

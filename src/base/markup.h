@@ -1,6 +1,6 @@
 #pragma once
 
-// Escapes untrusted text for HTML, XML and Markdown.
+// Escapes untrusted text for HTML, XML, Markdown and CSV.
 
 #include <string>
 #include <string_view>
@@ -14,5 +14,10 @@ std::string escape_markup(std::string_view text);
 
 // The text as one line of GitHub's Markdown, in which nothing is markup or mentions a person.
 std::string escape_markdown(std::string_view text);
+
+// A field of a line of CSV: one line, in quotes where it has to be (RFC 4180). A spreadsheet would
+// take a text that begins with = + - @ or a tab for a formula, so an apostrophe comes before it.
+// Numbers are not passed through here.
+std::string csv_field(std::string_view text);
 
 }  // namespace assay

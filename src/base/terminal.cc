@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 
 #include "base/text.h"
 #include "base/utf8.h"
+#include "base/values.h"
 
 namespace assay {
 namespace {
@@ -28,10 +28,7 @@ std::string_view variable(const char* name) {
 std::size_t width_of(int fd) {
   const std::string_view columns = variable("COLUMNS");
   std::size_t width = 0;
-  const auto read = std::from_chars(columns.data(), columns.data() + columns.size(), width);
-  if (read.ec == std::errc() && read.ptr == columns.data() + columns.size() && width > 0) {
-    return std::max(width, kLeastWidth);
-  }
+  if (read_number(columns, width) && width > 0) return std::max(width, kLeastWidth);
   winsize size{};
   if (::ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 0;
   return std::max<std::size_t>(size.ws_col, kLeastWidth);

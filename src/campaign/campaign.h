@@ -1,42 +1,9 @@
 #pragma once
 
 // A campaign: a file that describes many runs. With a table [chains] it runs the chains of many
-// models; else rounds of `assay api`, where the keys are those of PaddleAPITest's run.py, whose
-// YAML files are valid here. TOML has the same keys as YAML, and `version = 1`.
-//
-//   name                        of the pid file; default: the file's name
-//   [output]                    log_dir
-//
-// Rounds; $NAME and ${NAME} in texts are environment variables:
-//   [runner]                    foreground, dry_run, pid_file; engine has no effect
-//   [env]                       environment variables
-//   [input]                     one of api_config, api_config_file, api_config_file_pattern
-//   [retest]                    enabled, rounds, error_configs, log_dir_template, skip_unavailable
-//   [engine_args]               flags of `assay api`
-//
-// Chains:
-//   [chains]
-//   files = ["test_tipc/configs/*/train_infer_python.txt"]  # relative to `directory`
-//   exclude = ["*slim*"]              # patterns of paths
-//   modes = ["lite_train_lite_infer"]
-//   directory = "."                   # the project's folder, where every chain runs
-//   flags = ["--python=python3.10"]   # of `assay chain run`
-//   known = "known.toml"              # known failures
-//   retries = 1                       # of a model that failed
-//   quarantine = 3                    # a model that failed in so many campaigns in a row runs last
-//   [seats]
-//   gpus = ["0", "1", "2,3"]          # one seat for each; default: one seat, all GPUs
-//   hosts = ["a", "b"]                # each host has these seats; default: this machine
-//   remote = "ssh {host}"             # the command that reaches a host
-//   program = "/opt/assay/bin/assay"  # path of assay there
-//   [slurm]
-//   jobs = 64                         # seats, each a job of Slurm, instead of [seats]
-//   nodes = 2                         # machines of each job, which train together
-//   options = ["--gres=gpu:8"]        # of srun
-//   [limits]
-//   model = 3600                      # seconds; also stage, idle, lost
-//
-// Paths are relative to the working directory.
+// models (docs/reference/chain-campaigns.md); else rounds of `assay api`, where the keys are those
+// of PaddleAPITest's run.py, whose YAML files are valid here (docs/how-to/run-a-campaign.md). TOML
+// has the same keys as YAML, and `version = 1`. Paths are relative to the working directory.
 
 #include <cstdint>
 #include <filesystem>

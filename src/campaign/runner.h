@@ -2,9 +2,11 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -31,5 +33,10 @@ Result<pid_t> run_in_background(const Campaign& campaign, RunnerOptions options)
 
 // The newest log, or an empty path if there is none.
 std::filesystem::path latest_log(const std::filesystem::path& log_dir);
+
+// Appends to a log in several files: PATH is the newest, PATH.1 the one before it. Keeps `files`
+// files of at most `file_bytes` bytes each; a longer line has a file of its own.
+Status append_to_log(const std::filesystem::path& path, std::string_view text,
+                     std::uint64_t file_bytes = 64U << 20U, int files = 8);
 
 }  // namespace assay::campaign

@@ -19,7 +19,6 @@
 #include "cli/api_parts.h"
 #include "cli/choices.h"
 #include "cli/settings.h"
-#include "cli/thresholds.h"
 #include "device/compute_sanitizer.h"
 #include "engine/earlier_costs.h"
 #include "store/open_store.h"

@@ -40,6 +40,15 @@ Status choose_goldens(const std::string& where, RunConfig& config, std::vector<s
 // reference that raises are usage errors.
 Status choose_kernel(const ApiOptions& options, RunConfig& config, std::vector<std::string>& notes);
 
+// engineV4's file of tolerances for single APIs, in the format of CaseSettings.thresholds:
+//
+//   manual_threshold_config:
+//     paddle.exp: [0.1, 0.01]      # atol, rtol; a custom operator has its own name
+//
+// Other keys are ignored, as engineV4 does. Empty for an empty path. A usage error if the file
+// cannot be read, has no such table, or an entry is not two numbers of at least 0.
+Result<std::string> read_thresholds(const std::string& path);
+
 // Sets the GPUs of `config`, `asked_workers` on each (-1: as many as are useful), and which lanes
 // use them. Returns whether the run uses GPUs. By default it does if there are any. A usage error
 // if it cannot use the GPUs that the flags ask for.

@@ -35,18 +35,24 @@ CLI::Validator whole_number() {
   return {check, ""};
 }
 
+std::optional<double> read_seconds(std::string_view text) {
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, code] = std::from_chars(text.data(), end, number);
+  const std::string_view unit(stop, static_cast<std::size_t>(end - stop));
+  const int factor = unit.empty() || unit == "s"    ? 1
+                     : unit == "m" || unit == "min" ? 60
+                     : unit == "h"                  ? 3600
+                                                    : 0;
+  if (code != std::errc() || factor == 0) return std::nullopt;
+  return number * factor;
+}
+
 CLI::Validator seconds() {
   const auto read = [](std::string& text) -> std::string {
-    double number = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stop, code] = std::from_chars(text.data(), end, number);
-    const std::string_view unit(stop, static_cast<std::size_t>(end - stop));
-    if (code == std::errc::result_out_of_range || unit.empty()) return {};
-    const int factor = unit == "s" ? 1 : unit == "min" ? 60 : unit == "h" ? 3600 : 0;
-    if (code != std::errc() || factor == 0) {
-      return fmt::format("takes seconds, or a number with s, min or h, not {}", text);
-    }
-    text = fmt::format("{}", number * factor);
+    const auto found = read_seconds(text);
+    if (!found) return fmt::format("takes seconds, or a number with s, min or h, not {}", text);
+    text = fmt::format("{}", *found);
     return {};
   };
   return {read, ""};

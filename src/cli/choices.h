@@ -3,6 +3,7 @@
 // Values of flags that are one of a few words.
 
 #include <CLI/App.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,7 +24,10 @@ CLI::Validator not_empty();
 // For a flag with a whole number that fits into 64 bits; CLI11 wraps others around.
 CLI::Validator whole_number();
 
-// For a flag that takes seconds: turns 90s, 5min and 1h into seconds.
+// 90, 90s, 5m, 5min or 1h as seconds; nullopt for anything else.
+std::optional<double> read_seconds(std::string_view text);
+
+// For a flag that takes seconds: turns what read_seconds() reads into seconds.
 CLI::Validator seconds();
 
 // The outcome of this name, or an error that names the nearest one.

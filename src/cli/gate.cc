@@ -9,7 +9,7 @@
 #include "cli/choices.h"
 #include "cli/verb.h"
 #include "lane/fork_server.h"
-#include "report/load_past.h"
+#include "report/past.h"
 
 namespace assay {
 namespace {

@@ -121,16 +121,14 @@ Result<LaneConfig> read_lane(const std::string& name, TomlTable& table, const Se
   LaneConfig lane;
   lane.label = name;
   std::string framework = name;
-  ASSAY_CHECK(table.read("framework", framework));
   std::string python;
-  ASSAY_CHECK(table.read("python", python));
+  ASSAY_CHECK(table.read("framework", framework, "python", python, "device", lane.device,
+                         "execution", lane.execution, "reference_functions",
+                         lane.reference_functions));
   lane.framework = settings.framework(framework, python);
   ASSAY_CHECK(read_environment(table, name, home, lane.framework));
   ASSAY_CHECK(read_modules(table, lane.framework));
-  ASSAY_CHECK(table.read("device", lane.device));
   lane.device = as_device(lane.device);
-  ASSAY_CHECK(table.read("execution", lane.execution));
-  ASSAY_CHECK(table.read("reference_functions", lane.reference_functions));
   return lane;
 }
 

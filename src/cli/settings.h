@@ -1,19 +1,7 @@
 #pragma once
 
-// assay.toml: which interpreter hosts which framework on this machine.
-//
-//   version = 1
-//   keep_frameworks = 600           # seconds that imported frameworks stay for the next run
-//   apis = ["references"]           # folders of own API tables, relative to this file
-//   [frameworks.paddle]
-//   python = "/opt/paddle/bin/python"
-//   environment = ["FLAGS_use_system_allocator=1"]
-//   [lanes.old]                     # for --test-lane=old, --reference-lane=old
-//   framework = "paddle"
-//   python = "/opt/paddle-3.1/bin/python"
-//   device = "cpu"
-//   execution = "eager"
-//   reference_functions = false     # true: call the API tables' functions, not the framework's
+// assay.toml: which interpreter hosts which framework on this machine
+// (docs/reference/configuration.md).
 
 #include <chrono>
 #include <map>

@@ -5,12 +5,12 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 
 #include "cli/api_config.h"
 #include "cli/api_options.h"
+#include "cli/choices.h"
 #include "report/findings.h"
 #include "report/run_report.h"
 #include "shrink/shrink.h"
@@ -65,17 +65,10 @@ void add_shrink_options(CLI::App& app, ShrinkOptions& options) {
 }
 
 Result<double> parse_duration(const std::string& text) {
-  double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  const std::string_view unit(stop, static_cast<std::size_t>(end - stop));
-  const double factor = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
-  const double seconds = number * factor;
-  if (error != std::errc() || !(seconds > 0 && seconds <= kLongestBudget)) {
-    return usage_error(
-        fmt::format("--budget takes a time of at most a week (90, 90s, 2m, 1h), not {}", text));
-  }
-  return seconds;
+  const std::optional<double> seconds = read_seconds(text);
+  if (seconds && *seconds > 0 && *seconds <= kLongestBudget) return *seconds;
+  return usage_error(
+      fmt::format("--budget takes a time of at most a week (90, 90s, 2m, 1h), not {}", text));
 }
 
 Result<ShrunkCases> shrink_stored(const std::string& folder, std::vector<std::uint64_t> ids,

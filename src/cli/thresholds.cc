@@ -1,10 +1,9 @@
-#include "cli/thresholds.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/fd.h"
+#include "cli/api_parts.h"
 #include "yaml/yaml.h"
 
 namespace assay {

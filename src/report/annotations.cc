@@ -20,17 +20,21 @@ bool is_known(const Finding& finding, bool compared) {
   return compared && finding.state == FaultState::known;
 }
 
+template <typename Special>
+std::string percent_escaped(std::string_view text, const Special& special) {
+  std::string safe;
+  for (const char c : text) {
+    safe += special(c) ? fmt::format("%{:02X}", static_cast<unsigned char>(c)) : std::string(1, c);
+  }
+  return safe;
+}
+
 // A path as a URI reference (RFC 3986).
 std::string uri_of(const std::string& file) {
-  constexpr std::string_view kPlain = "-._~/";
-  std::string uri;
-  for (const char c : file) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                       kPlain.find(c) != std::string_view::npos;
-    uri += plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
-  }
-  return uri;
+  return percent_escaped(file, [](char c) {
+    return (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') &&
+           std::string_view("-._~/").find(c) == std::string_view::npos;
+  });
 }
 
 json rules() {
@@ -70,12 +74,9 @@ json result_of(const Finding& finding, const CorpusPlaces& places, bool compared
 
 // Escapes a text for a workflow command: line ends, and in a property also colons and commas.
 std::string escaped(std::string_view text, bool property) {
-  std::string safe;
-  for (const char c : printable(text)) {
-    const bool special = c == '%' || c == '\r' || c == '\n' || (property && (c == ':' || c == ','));
-    safe += special ? fmt::format("%{:02X}", static_cast<unsigned char>(c)) : std::string(1, c);
-  }
-  return safe;
+  return percent_escaped(printable(text), [property](char c) {
+    return c == '%' || c == '\r' || c == '\n' || (property && (c == ':' || c == ','));
+  });
 }
 
 // `where` is empty, or properties with a comma at the end.

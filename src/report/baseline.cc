@@ -49,20 +49,11 @@ Status read_fault(TomlTable& table, Baseline& baseline, FaultKey& key) {
   double cases = 0;
   double of = 0;
   double error = 0;
-  ASSAY_CHECK(table.read("api", key.api));
-  ASSAY_CHECK(table.read("outcome", outcome));
-  ASSAY_CHECK(table.read("where", key.where));
-  ASSAY_CHECK(table.read("how", key.how));
+  ASSAY_CHECK(table.read("api", key.api, "outcome", outcome, "where", key.where, "how", key.how));
   if (key.how == "not finite") key.how = "NaN or infinity wrong";  // of older baselines
-  ASSAY_CHECK(table.read("values", values));
-  ASSAY_CHECK(table.read("dtypes", dtypes));
-  ASSAY_CHECK(table.read("cases", cases));
-  ASSAY_CHECK(table.read("of", of));
-  ASSAY_CHECK(table.read("error", error));
-  ASSAY_CHECK(table.read("reason", known.reason));
-  ASSAY_CHECK(table.read("owner", known.owner));
-  ASSAY_CHECK(table.read("upstream", known.upstream));
-  ASSAY_CHECK(table.read("until", known.until));
+  ASSAY_CHECK(table.read("values", values, "dtypes", dtypes, "cases", cases, "of", of, "error",
+                         error, "reason", known.reason, "owner", known.owner, "upstream",
+                         known.upstream, "until", known.until));
   if (!known.until.empty() && !is_date(known.until)) {
     return usage_error(fmt::format("a fault of {}: until = {} is no date such as \"2027-01-31\"",
                                    key.api, toml_text(known.until)));

@@ -1,30 +1,7 @@
 #pragma once
 
-// The baseline file: the known faults, as TOML under version control.
-//
-//   version = 2
-//
-//   [settings]
-//   seed = "0"
-//
-//   # Users may write comments above a fault, and fill in reason, owner and upstream.
-//   [[fault]]
-//   api = "paddle.nn.functional.relu"
-//   outcome = "mismatch"
-//   where = "result"
-//   how = "NaN or infinity wrong"
-//   values = ["nan"]
-//   dtypes = ["float32", "float64"]
-//   cases = 12                           # in 12 of 340 judged cases of this API
-//   of = 340
-//   error = 0                            # largest error, in error bars; 0: not measured
-//   reason = "relu(NaN) is 0"
-//   owner = "nn"
-//   upstream = "https://…"
-//   until = "2027-01-31"                 # the last day (UTC) on which the fault is known; optional
-//
-//   [not_judged]
-//   "paddle.add float16" = [12, 40, 0]   # not judged, cases, rejected by both frameworks
+// The baseline file: the known faults, as TOML under version control
+// (docs/reference/files-and-formats.md).
 //
 // A fault without `cases` states no number: it may show in any number of cases, or in none. Values
 // and dtypes that it does not list may be any. A file of such faults only is a list of known faults

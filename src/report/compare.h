@@ -112,6 +112,8 @@ std::string message_of(const FaultKey& key, const Verdict& verdict);
 // The builds of both sides, a line each: "paddle before: 3.3.1, …".
 std::vector<std::string> build_lines(const RunComparison& comparison);
 
+// The key and extent of a fault.
+nlohmann::json fault_json(const FaultKey& key, const FaultSums& sums);
 // For people: counts first, then what is worse.
 // Leaves out the faults unless `faults`: a list of findings may show them already.
 std::string comparison_table(const RunComparison& comparison, const Terminal& terminal = {},

@@ -81,12 +81,6 @@ std::string first_lines(const List& list, const Line& line) {
   return text;
 }
 
-nlohmann::json fault_json(const FaultKey& key, const FaultSums& sums) {
-  return {{"digest", key.digest()},       {"api", key.api},     {"outcome", name(key.outcome)},
-          {"where", key.where},           {"how", key.how},     {"values", sums.extent.values},
-          {"dtypes", sums.extent.dtypes}, {"cases", sums.cases}};
-}
-
 void add_notes(const KnownFault& known, nlohmann::json& object) {
   if (!known.reason.empty()) object["reason"] = known.reason;
   if (!known.owner.empty()) object["owner"] = known.owner;
@@ -95,6 +89,12 @@ void add_notes(const KnownFault& known, nlohmann::json& object) {
 }
 
 }  // namespace
+
+nlohmann::json fault_json(const FaultKey& key, const FaultSums& sums) {
+  return {{"digest", key.digest()},       {"api", key.api},     {"outcome", name(key.outcome)},
+          {"where", key.where},           {"how", key.how},     {"values", sums.extent.values},
+          {"dtypes", sums.extent.dtypes}, {"cases", sums.cases}};
+}
 
 std::string_view word(FaultState state) {
   constexpr std::array<std::string_view, 3> kWords{"new", "grown", "known"};

@@ -206,19 +206,13 @@ std::string findings_table(const std::vector<Finding>& findings, bool compared,
 }
 
 nlohmann::json finding_json(const Finding& finding) {
-  nlohmann::json object{{"digest", finding.key.digest()},
-                        {"api", finding.key.api},
-                        {"outcome", name(finding.key.outcome)},
-                        {"where", finding.key.where},
-                        {"how", finding.key.how},
-                        {"cases", finding.cases},
-                        {"state", word(finding.state)},
-                        {"why", finding.why},
-                        {"values", finding.extent.values},
-                        {"dtypes", finding.extent.dtypes},
-                        {"id", format_case_id(finding.id)},
-                        {"shrunk", finding.shrunk},
-                        {"message", finding.message}};
+  nlohmann::json object =
+      fault_json(finding.key, {static_cast<std::int64_t>(finding.cases), finding.extent});
+  object.update({{"state", word(finding.state)},
+                 {"why", finding.why},
+                 {"id", format_case_id(finding.id)},
+                 {"shrunk", finding.shrunk},
+                 {"message", finding.message}});
   if (finding.element) object["element"] = finding.element->json();
   return object;
 }

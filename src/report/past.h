@@ -3,6 +3,7 @@
 // What a run is compared with: the faults of a past run or a baseline file, and what was judged.
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <span>
@@ -77,5 +78,17 @@ FaultKey key_of(const InvalidLine& line);
 
 // The timings in a record; empty if it has none or cannot be read.
 std::vector<TimedPart> timings_of(std::span<const std::uint8_t> record);
+
+// Reads a past run or a baseline. `where`: the folder of a run, the address of a database, or a
+// baseline file. A usage error if it is none of these.
+Result<PastRun> load_past(const std::string& where);
+
+// What `--against` names the shipped lists of known faults.
+inline constexpr std::string_view kShippedFaults = "known";
+
+// Reads the lists in `folder` that are about the frameworks of a run: LANE-VERSION.toml, where LANE
+// is the label of a lane. `properties` are those of the run. A notice names lanes without a list.
+Result<PastRun> load_shipped_faults(const std::filesystem::path& folder,
+                                    const std::map<std::string, std::string>& properties);
 
 }  // namespace assay

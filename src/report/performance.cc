@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/atomic_file.h"
+#include "base/markup.h"
 #include "base/statistics.h"
-#include "report/csv.h"
 #include "report/run_report.h"
 #include "report/speed_change.h"
 #include "verdict/timings.h"
@@ -90,8 +90,7 @@ Result<nlohmann::json> performance_json(RunReader& run) {
     return {};
   }));
   if (rows.empty()) return nlohmann::json();
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::ranges::stable_sort(rows, std::greater{}, [](const auto& row) { return row.first; });
   nlohmann::json shown = nlohmann::json::array();
   for (std::size_t i = 0; i < std::min(rows.size(), kTimesOfPage); ++i) {
     shown.push_back(std::move(rows[i].second));

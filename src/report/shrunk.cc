@@ -1,7 +1,9 @@
 #include "report/shrunk.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -18,32 +20,14 @@ namespace {
 
 using nlohmann::json;
 
-std::string hex_of(const wire::Bytes& bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  text.reserve(bytes.size() * 2);
-  for (const std::uint8_t byte : bytes) {
-    text += kDigits[byte >> 4U];
-    text += kDigits[byte & 0xFU];
-  }
-  return text;
-}
-
 // The bytes of a hexadecimal text; empty if the text is invalid.
 wire::Bytes bytes_of_hex(const std::string& text) {
-  const auto digit = [](char c) -> int {
-    if (c >= '0' && c <= '9') return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-  };
-  wire::Bytes bytes;
-  if (text.size() % 2 != 0) return {};
-  for (std::size_t i = 0; i < text.size(); i += 2) {
-    const int high = digit(text[i]);
-    const int low = digit(text[i + 1]);
-    if (high < 0 || low < 0) return {};
-    bytes.push_back(static_cast<std::uint8_t>(high * 16 + low));
+  wire::Bytes bytes(text.size() / 2);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const char* const end = text.data() + 2 * i + 2;
+    if (std::from_chars(end - 2, end, bytes[i], 16).ptr != end) return {};
   }
-  return bytes;
+  return text.size() % 2 == 0 ? bytes : wire::Bytes();
 }
 
 json json_of(const ShrunkCase& shrunk) {
@@ -56,7 +40,7 @@ json json_of(const ShrunkCase& shrunk) {
           {"faults", faults_text(shrunk.verdict.faults)},
           {"tried", shrunk.tried},
           {"whole", shrunk.whole},
-          {"record", hex_of(shrunk.record)}};
+          {"record", fmt::format("{:02x}", fmt::join(shrunk.record, ""))}};
 }
 
 // The case of an entry that json_of() wrote; nullopt for other entries.

@@ -37,8 +37,7 @@ void SpeedComparison::take(std::uint64_t id, std::string_view text,
                            const std::vector<TimedPart>& now,
                            const std::vector<TimedPart>& before) {
   for (const TimedPart& part : now) {
-    const auto then = std::find_if(before.begin(), before.end(),
-                                   [&](const TimedPart& past) { return past.what == part.what; });
+    const auto then = std::ranges::find(before, part.what, &TimedPart::what);
     if (then == before.end() || part.alone.empty() || then->alone.empty()) continue;
     SpeedChange& change = parts_.emplace_back();
     change.id = id;
@@ -73,9 +72,7 @@ double SpeedComparison::margin_of(const SpeedChange& part) const {
 }
 
 std::uint64_t SpeedComparison::count(Speed speed) const {
-  return static_cast<std::uint64_t>(
-      std::count_if(parts_.begin(), parts_.end(),
-                    [speed](const SpeedChange& part) { return part.speed == speed; }));
+  return static_cast<std::uint64_t>(std::ranges::count(parts_, speed, &SpeedChange::speed));
 }
 
 std::string SpeedComparison::table() const {
@@ -90,8 +87,7 @@ std::string SpeedComparison::table() const {
     table += fmt::format(", relative to the pace of all cases ({:.3f} times as long as before):\n",
                          pace_);
   }
-  if (std::any_of(parts_.begin(), parts_.end(),
-                  [&](const SpeedChange& part) { return margin_of(part) > margin_; })) {
+  if (std::ranges::any_of(parts_, [&](const auto& part) { return margin_of(part) > margin_; })) {
     table += fmt::format(
         "    on the host's clock without a reference lane, only differences above {:.0f}% count: "
         "two runs of one build differ by less\n",

@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "base/atomic_file.h"
+#include "base/markup.h"
 #include "case/dtype.h"
-#include "report/csv.h"
 #include "report/run_report.h"
 #include "wire/frame.h"
 #include "wire/messages_generated.h"

@@ -40,8 +40,31 @@ class Statement {
   // True if there is a row to read. False after the last row: the statement can then be bound and
   // stepped again.
   Result<bool> step();
+  // Binds the parameters in order.
+  template <typename... Values>
+  void bind_all(const Values&... values) {
+    int parameter = 0;
+    (bind(++parameter, values), ...);
+  }
+
   // Runs a statement that gives no rows.
   Status run();
+  // The same with its parameters in order.
+  template <typename... Values>
+    requires(sizeof...(Values) > 0)
+  Status run(const Values&... values) {
+    bind_all(values...);
+    return run();
+  }
+  // Calls `visit` for each row that is left.
+  template <typename Visit>
+  Status each(const Visit& visit) {
+    while (true) {
+      ASSAY_TRY(const bool row, step());
+      if (!row) return {};
+      ASSAY_CHECK(visit());
+    }
+  }
   // Stops reading before the last row.
   void reset();
 

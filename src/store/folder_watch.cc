@@ -27,16 +27,14 @@ Status FolderWatch::read(Database& database, std::size_t most, Place& place, Run
                 "FROM finished f JOIN planned p USING (id) WHERE sequence > ? ORDER BY sequence "
                 "LIMIT ?",
                 has_faults ? "took_us, faults" : "0, ''", is_listed(), sampled_)));
-  rows.bind(1, place.sequence);
-  rows.bind(2, static_cast<std::int64_t>(most));
+  rows.bind_all(place.sequence, static_cast<std::int64_t>(most));
   FinishedRow read;
-  while (true) {
-    ASSAY_TRY(const bool row, rows.step());
-    if (!row) return {};
+  return rows.each([&]() -> Status {
     ASSAY_CHECK(SqliteStore::read_finished(rows, 1, read));
     news.cases.push_back(read.finished);
     place = {rows.integer(0), rows.integer(1), rows.integer(9), place.cases + 1};
-  }
+    return {};
+  });
 }
 
 Result<RunNews> FolderWatch::news(std::size_t most) {

@@ -58,8 +58,7 @@ constexpr int kReadAtOnce = 50'000;
 
 template <typename Entry>
 void sort_by_id(std::vector<Entry>& entries) {
-  std::sort(entries.begin(), entries.end(),
-            [](const Entry& a, const Entry& b) { return a.id < b.id; });
+  std::ranges::sort(entries, {}, &Entry::id);
 }
 
 void each_read(pqxx::work& work, const std::string& query,

@@ -62,17 +62,15 @@ Status sum_up(Database& database) {
   Tally tally;
   ASSAY_TRY(Statement rows, database.prepare(finished_rows({})));
   FinishedRow row;
-  while (true) {
-    ASSAY_TRY(const bool there, rows.step());
-    if (!there) break;
+  const auto add = [&]() -> Status {
     ASSAY_CHECK(SqliteStore::read_finished(rows, 0, row));
     tally.add(traits_of(row.finished.text), row.finished);
-  }
+    return {};
+  };
+  ASSAY_CHECK(rows.each(add));
   if (tally.empty()) return {};
-  const std::string text = tally.text();
   ASSAY_TRY(Statement insert, database.prepare("INSERT INTO tally VALUES (?)"));
-  insert.bind(1, std::string_view(text));
-  return insert.run();
+  return insert.run(tally.text());
 }
 
 Status create_tables(Database& database) {
@@ -255,8 +253,7 @@ Status SqliteStore::write_tally() {
   }
   const std::string text = written.text();
   ASSAY_TRY(Statement insert, database_.prepare("INSERT INTO tally VALUES (?)"));
-  insert.bind(1, std::string_view(text));
-  ASSAY_CHECK(insert.run());
+  ASSAY_CHECK(insert.run(text));
   tally_bytes_ = all ? 0 : tally_bytes_ + text.size();
   return {};
 }
@@ -268,24 +265,22 @@ Result<std::map<std::string, std::string>> SqliteStore::properties() {
 Result<std::map<std::string, std::string>> SqliteStore::read_properties(Database& database) {
   std::map<std::string, std::string> found;
   ASSAY_TRY(Statement rows, database.prepare("SELECT key, value FROM property"));
-  while (true) {
-    ASSAY_TRY(const bool row, rows.step());
-    if (!row) return found;
+  ASSAY_CHECK(rows.each([&]() -> Status {
     found.emplace(rows.text(0), rows.text(1));
-  }
+    return {};
+  }));
+  return found;
 }
 
 Status SqliteStore::set_property(std::string_view key, std::string_view value) {
   ASSAY_TRY(Statement insert, database_.prepare("INSERT OR REPLACE INTO property VALUES (?, ?)"));
-  insert.bind(1, key);
-  insert.bind(2, value);
+  insert.bind_all(key, value);
   return write(insert);
 }
 
 Result<std::string> SqliteStore::agree_on(std::string_view key, std::string_view value) {
   ASSAY_TRY(Statement insert, database_.prepare("INSERT OR IGNORE INTO property VALUES (?, ?)"));
-  insert.bind(1, key);
-  insert.bind(2, value);
+  insert.bind_all(key, value);
   ASSAY_CHECK(write(insert));
   ASSAY_TRY(Statement found, database_.prepare("SELECT value FROM property WHERE key = ?"));
   found.bind(1, key);
@@ -296,10 +291,8 @@ Result<std::string> SqliteStore::agree_on(std::string_view key, std::string_view
 // ---- planning ----
 
 Status SqliteStore::add_case(const wire::CaseT& added) {
-  insert_case_.bind(1, signed_bits(added.id));
-  insert_case_.bind(2, added.text);
-  insert_case_.bind(3, signed_bits(added.elements));
-  insert_case_.bind(4, signed_bits(added.bytes));
+  insert_case_.bind_all(signed_bits(added.id), added.text, signed_bits(added.elements),
+                        signed_bits(added.bytes));
   added_.push_back(added.id);
   sorted_ = false;
   ASSAY_CHECK(write(insert_case_));
@@ -307,17 +300,14 @@ Status SqliteStore::add_case(const wire::CaseT& added) {
     ++new_cases_;
     return {};
   }
-  update_case_.bind(1, signed_bits(added.id));
-  update_case_.bind(2, signed_bits(added.elements));
-  update_case_.bind(3, signed_bits(added.bytes));
+  update_case_.bind_all(signed_bits(added.id), signed_bits(added.elements),
+                        signed_bits(added.bytes));
   return write(update_case_);
 }
 
 Status SqliteStore::add_invalid(const InvalidLine& line) {
   ASSAY_TRY(Statement insert, database_.prepare("INSERT INTO invalid VALUES (?, ?, ?)"));
-  insert.bind(1, std::string_view(line.where));
-  insert.bind(2, std::string_view(line.text));
-  insert.bind(3, std::string_view(line.message));
+  insert.bind_all(line.where, line.text, line.message);
   return write(insert);
 }
 
@@ -387,8 +377,7 @@ Result<Supply> SqliteStore::claim(std::size_t bundles, const VisitJob& visit) {
 Status SqliteStore::note_failure(std::uint64_t id, const std::string& how) {
   ASSAY_TRY(Statement note,
             database_.prepare("INSERT OR REPLACE INTO failed_before VALUES (?, ?)"));
-  note.bind(1, signed_bits(id));
-  note.bind(2, std::string_view(how));
+  note.bind_all(signed_bits(id), how);
   return write(note);
 }
 
@@ -396,17 +385,11 @@ Result<bool> SqliteStore::finish(const FinishedCase& finished) {
   const Verdict& verdict = finished.verdict;
   const std::string faults = faults_text(verdict.faults);
   const std::vector<std::uint8_t> record = packer_.pack(finished.record);
-  insert_finished_.bind(1, signed_bits(finished.id));
-  insert_finished_.bind(2, name(verdict.outcome));
-  insert_finished_.bind(3, std::int64_t{verdict.mismatch});
-  insert_finished_.bind(4, std::int64_t{verdict.flags});
-  insert_finished_.bind(5, std::string_view(verdict.lane));
-  insert_finished_.bind(6, std::string_view(verdict.message));
-  insert_finished_.bind(7, std::int64_t{finished.attempts});
-  insert_finished_.bind(8, finished.finished_ms);
-  insert_finished_.bind(9, std::span<const std::uint8_t>(record));
-  insert_finished_.bind(10, std::string_view(faults));
-  insert_finished_.bind(11, signed_bits(finished.took_us));
+  insert_finished_.bind_all(signed_bits(finished.id), name(verdict.outcome),
+                            std::int64_t{verdict.mismatch}, std::int64_t{verdict.flags},
+                            verdict.lane, verdict.message, std::int64_t{finished.attempts},
+                            finished.finished_ms, std::span<const std::uint8_t>(record), faults,
+                            signed_bits(finished.took_us));
   ASSAY_CHECK(write(insert_finished_));
   if (database_.changes() == 0) return false;
   changed_.add(traits_of(finished.text), finished);
@@ -417,11 +400,10 @@ Result<bool> SqliteStore::finish(const FinishedCase& finished) {
 
 Status SqliteStore::each_finished_id(const std::function<void(std::uint64_t)>& visit) {
   ASSAY_TRY(Statement rows, database_.prepare("SELECT id FROM finished"));
-  while (true) {
-    ASSAY_TRY(const bool row, rows.step());
-    if (!row) return {};
+  return rows.each([&]() -> Status {
     visit(unsigned_bits(rows.integer(0)));
-  }
+    return {};
+  });
 }
 
 Status SqliteStore::each(const RunQuery& query, const VisitFinished& visit) {
@@ -430,12 +412,11 @@ Status SqliteStore::each(const RunQuery& query, const VisitFinished& visit) {
   ASSAY_CHECK(database_.execute("PRAGMA cache_size = -16384"));
   ASSAY_TRY(Statement rows, database_.prepare(finished_rows(query)));
   FinishedRow row;
-  while (true) {
-    ASSAY_TRY(const bool there, rows.step());
-    if (!there) break;
+  const auto read = [&]() -> Status {
     ASSAY_CHECK(read_finished(rows, 0, row));
-    ASSAY_CHECK(visit(row.finished));
-  }
+    return visit(row.finished);
+  };
+  ASSAY_CHECK(rows.each(read));
   return database_.execute("PRAGMA cache_size = -2000");
 }
 
@@ -452,22 +433,14 @@ Result<Tally> SqliteStore::tally() {
 
 Status SqliteStore::add_tally(Database& database, Tally& sums) {
   ASSAY_TRY(Statement rows, database.prepare("SELECT changes FROM tally"));
-  while (true) {
-    ASSAY_TRY(const bool row, rows.step());
-    if (!row) return {};
-    ASSAY_CHECK(sums.add_text(rows.text(0)));
-  }
+  return rows.each([&] { return sums.add_text(rows.text(0)); });
 }
 
 Status SqliteStore::each_unfinished(const VisitPlanned& visit) {
   ASSAY_TRY(Statement rows,
             database_.prepare("SELECT id, text, elements, bytes FROM planned WHERE id "
                               "NOT IN (SELECT id FROM finished) ORDER BY text"));
-  while (true) {
-    ASSAY_TRY(const bool row, rows.step());
-    if (!row) return {};
-    ASSAY_CHECK(visit(planned_in(rows, 0)));
-  }
+  return rows.each([&] { return visit(planned_in(rows, 0)); });
 }
 
 Status SqliteStore::each_invalid(const VisitInvalid& visit) {
@@ -476,12 +449,9 @@ Status SqliteStore::each_invalid(const VisitInvalid& visit) {
 
 Status SqliteStore::read_invalid(Database& database, const VisitInvalid& visit) {
   ASSAY_TRY(Statement rows, database.prepare("SELECT place, text, message FROM invalid"));
-  while (true) {
-    ASSAY_TRY(const bool row, rows.step());
-    if (!row) return {};
-    ASSAY_CHECK(
-        visit({std::string(rows.text(0)), std::string(rows.text(1)), std::string(rows.text(2))}));
-  }
+  return rows.each([&] {
+    return visit({std::string(rows.text(0)), std::string(rows.text(1)), std::string(rows.text(2))});
+  });
 }
 
 Result<StoreCounts> SqliteStore::counts() { return read_counts(database_); }

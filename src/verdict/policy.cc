@@ -22,11 +22,9 @@ bool read_tolerance(const std::string& text, double& number) {
 
 Result<Policy> read_policy(const std::string& api, TomlTable& entry, std::string_view where,
                            Policy policy) {
-  ASSAY_CHECK(entry.read("atol", policy.atol));
-  ASSAY_CHECK(entry.read("rtol", policy.rtol));
-  ASSAY_CHECK(entry.read("exact_integers", policy.exact_integers));
-  ASSAY_CHECK(entry.read("outliers", policy.outliers));
-  ASSAY_CHECK(entry.read("reason", policy.reason));
+  ASSAY_CHECK(entry.read("atol", policy.atol, "rtol", policy.rtol, "exact_integers",
+                         policy.exact_integers, "outliers", policy.outliers, "reason",
+                         policy.reason));
   if (policy.reason.empty()) {
     return usage_error(
         fmt::format("{}: {} has no reason; add a line `reason = \"…\"` that explains why the API "

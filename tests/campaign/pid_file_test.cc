@@ -13,7 +13,7 @@
 #include "../store/folder.h"
 #include "base/fd.h"
 #include "base/process.h"
-#include "campaign/rotating_log.h"
+#include "campaign/runner.h"
 
 namespace assay::campaign {
 namespace {

@@ -1,5 +1,3 @@
-#include "cli/thresholds.h"
-
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
@@ -7,6 +5,7 @@
 #include <string>
 
 #include "base/atomic_file.h"
+#include "cli/api_parts.h"
 
 namespace assay {
 namespace {

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "report/compare.h"
-#include "report/load_past.h"
+#include "report/past.h"
 #include "stored_run.h"
 
 namespace assay::testing {

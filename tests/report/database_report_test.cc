@@ -11,7 +11,7 @@
 #include "report/compare.h"
 #include "report/findings.h"
 #include "report/junit.h"
-#include "report/load_past.h"
+#include "report/past.h"
 #include "report/run_report.h"
 #include "serve/report_page.h"
 #include "stored_run.h"

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
+#include "base/markup.h"
 #include "base/text.h"
 #include "report/baseline.h"
-#include "report/csv.h"
 #include "report/filtered_run.h"
 #include "report/findings.h"
 #include "report/junit.h"

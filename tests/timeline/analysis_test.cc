@@ -9,9 +9,9 @@
 #include <random>
 
 #include "support.h"
-#include "timeline/analysis/analysis_report.h"
 #include "timeline/analysis/page.h"
 #include "timeline/analysis/pipelines.h"
+#include "timeline/analysis/reports.h"
 #include "timeline/intervals.h"
 
 namespace assay::timeline {

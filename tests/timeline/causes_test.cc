@@ -5,9 +5,9 @@
 
 #include "rank_trace.h"
 #include "support.h"
-#include "timeline/analysis/analysis_report.h"
 #include "timeline/analysis/compare.h"
 #include "timeline/analysis/hang.h"
+#include "timeline/analysis/reports.h"
 #include "timeline/merge.h"
 
 namespace assay::timeline {

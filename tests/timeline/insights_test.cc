@@ -9,8 +9,8 @@
 
 #include "rank_trace.h"
 #include "support.h"
-#include "timeline/analysis/analysis_report.h"
 #include "timeline/analysis/annotated_jobs.h"
+#include "timeline/analysis/reports.h"
 #include "timeline/load.h"
 
 namespace assay::timeline {

@@ -6,7 +6,7 @@
 #include "rank_trace.h"
 #include "support.h"
 #include "timeline/analysis/analysis.h"
-#include "timeline/analysis/analysis_report.h"
+#include "timeline/analysis/reports.h"
 #include "timeline/load.h"
 #include "timeline/merge.h"
 

@@ -5,7 +5,7 @@
 
 #include "support.h"
 #include "timeline/analysis/analysis.h"
-#include "timeline/analysis/analysis_report.h"
+#include "timeline/analysis/reports.h"
 #include "timeline/load.h"
 
 namespace assay::timeline {

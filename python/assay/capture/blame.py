@@ -19,7 +19,7 @@ from typing import Any
 
 from assay.capture import corpus, deep
 
-USAGE, TROUBLE, NOTHING = 2, 3, 4  # src/cli/exit_code.h
+USAGE, TROUBLE, NOTHING = 2, 3, 4  # src/cli/verb.h
 FAILED = "mismatch,crash,test_error,timeout,sanitizer,unstable"  # of the operator; oom is of the machine
 WRONG, UNSTABLE = "wrong beyond the error bar", "not reproducible"
 # An error is larger than the other lane's from this factor on, if it has this number of ulps.

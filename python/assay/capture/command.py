@@ -10,7 +10,7 @@ from typing import Any
 
 from assay.capture import blame, corpus
 
-NOTHING = 4  # src/cli/exit_code.h
+NOTHING = 4  # src/cli/verb.h
 USAGE = 2
 KILLED = 128  # as in shells
 

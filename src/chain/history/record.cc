@@ -8,12 +8,14 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <thread>
 #include <utility>
 
 #include "base/atomic_file.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "chain/results/compare.h"
 #include "chain/stage/train_log.h"
 
@@ -205,6 +207,61 @@ Result<Golden> load_golden(const fs::path& path) {
   const Result<std::string> text = read_file(path);
   if (!text) return usage_error(text.error().message);
   return read_golden(*text, path.string());
+}
+
+namespace {
+
+// The values of the night before the last one.
+const Metric* past_values(const Golden& golden, const std::string& metric) {
+  int nights = 0;
+  for (auto run = golden.runs.rbegin(); run != golden.runs.rend(); ++run) {
+    if (run->purpose != Purpose::nightly || ++nights < 2) continue;
+    const auto found = run->metrics.find(metric);
+    if (found != run->metrics.end()) return &found->second;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+nlohmann::json json_of(const MetricJudgement& one, const Golden& golden) {
+  const Judgement& judgement = one.judgement;
+  nlohmann::json object{{"metric", one.metric},
+                        {"state", one.missing ? "missing" : name(judgement.state)},
+                        {"value", judgement.value},
+                        {"golden", judgement.golden},
+                        {"tolerance", judgement.tolerance},
+                        {"nights", judgement.learnt},
+                        {"baseline_build", judgement.baseline_build}};
+  if (judgement.since) object["since"] = golden.runs[*judgement.since].time;
+  if (judgement.wanted > 0) {
+    object["wanted"] = judgement.wanted;
+    object["next"] = judgement.next == Purpose::rerun ? "rerun" : "baseline";
+  }
+  return object;
+}
+
+Result<std::string> beside_golden(results::ChainStore& store, const std::filesystem::path& folder) {
+  const Result<Golden> run = measured(store, {.build = "not recorded"});
+  if (!run) return std::string();
+  const std::filesystem::path path = folder / file_name_of(*run);
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return std::string();
+  ASSAY_TRY(Golden golden, load_golden(path));
+  const Run& latest = run->runs.front();
+  const auto recorded = std::ranges::find(golden.runs, latest.time, &Run::time);
+  if (recorded == golden.runs.end()) golden.runs.push_back(latest);
+  nlohmann::json metrics = nlohmann::json::array();
+  for (const MetricJudgement& one : judge_golden(golden)) {
+    metrics.push_back(json_of(one, golden));
+    metrics.back()["advice"] =
+        one.missing ? "the night before had it" : advice_on(one.judgement, golden);
+    if (const Metric* past = past_values(golden, one.metric))
+      metrics.back()["values"] = past->values;
+  }
+  const nlohmann::json object{
+      {"file", path.string()}, {"runs", golden.runs.size()}, {"metrics", std::move(metrics)}};
+  return dumped(object);
 }
 
 }  // namespace assay::chain::history

@@ -3,6 +3,7 @@
 // Reads what a run measured from its store, and adds it to the golden file of its model and device.
 
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "base/result.h"
@@ -26,5 +27,13 @@ Result<Golden> add_to(const std::filesystem::path& folder, Golden run);
 
 // Reads a golden file.
 Result<Golden> load_golden(const std::filesystem::path& path);
+
+// {"metric": "train: loss", "state": "good", "value": …, "golden": …, "tolerance": …, …}
+nlohmann::json json_of(const MetricJudgement& one, const Golden& golden);
+
+// The store's latest run beside its record in `folder`: {"file": "…", "runs": 9, "metrics": […]}.
+// A run that is not in the record is judged as its next night. "" without a record, or if the run
+// did not pass.
+Result<std::string> beside_golden(results::ChainStore& store, const std::filesystem::path& folder);
 
 }  // namespace assay::chain::history

@@ -53,14 +53,9 @@ Result<Entry> read_entry(const std::string& stage_name, TomlTable& table,
   stage.name = stage_name;
   stage.device = "cpu";
   std::string kind = stage_name;
-  ASSAY_CHECK(table.read("kind", kind));
-  ASSAY_CHECK(table.read("command", stage.command));
-  ASSAY_CHECK(table.read("makes", stage.output));
-  ASSAY_CHECK(table.read("reads", stage.input));
-  ASSAY_CHECK(table.read("device", stage.device));
-  ASSAY_CHECK(table.read("environment", stage.environment));
-  ASSAY_CHECK(table.read("directory", stage.directory));
-  ASSAY_CHECK(table.read("may_stop_early", stage.may_stop_early));
+  ASSAY_CHECK(table.read("kind", kind, "command", stage.command, "makes", stage.output, "reads",
+                         stage.input, "device", stage.device, "environment", stage.environment,
+                         "directory", stage.directory, "may_stop_early", stage.may_stop_early));
   ASSAY_CHECK(table.read_table("log", [&](const std::string&, TomlTable& log) {
     return log.read("loss", stage.loss_pattern);
   }));

@@ -35,24 +35,18 @@ CREATE TABLE nodes(
   ips REAL, PRIMARY KEY(stage, host)) WITHOUT ROWID;
 )sql";
 
+constexpr std::string_view kLastId = "SELECT last_insert_rowid()";
+
 std::string json_of(const std::vector<std::string>& list) { return dumped(nlohmann::json(list)); }
 
-// Runs a statement with its parameters in order.
-template <typename... Values>
-Status run(Statement& statement, const Values&... values) {
-  int parameter = 0;
-  (statement.bind(++parameter, values), ...);
-  return statement.run();
-}
-
-// The same for SQL text. NOW in it becomes the current time.
+// Runs a statement with its parameters in order. NOW in it becomes the current time.
 template <typename... Values>
 Status run(Database& database, std::string sql, const Values&... values) {
   if (const std::size_t now = sql.find("NOW"); now != std::string::npos) {
     sql.replace(now, 3, "strftime('%Y-%m-%dT%H:%M:%fZ','now')");
   }
   ASSAY_TRY(Statement statement, database.prepare(sql));
-  return run(statement, values...);
+  return statement.run(values...);
 }
 
 // Reads all rows of a statement whose only parameter is `id`.
@@ -62,20 +56,14 @@ auto rows_of(Database& database, std::string_view sql, std::int64_t id, Read rea
   ASSAY_TRY(Statement select, database.prepare(sql));
   select.bind(1, id);
   std::vector<decltype(read(select))> rows;
-  while (true) {
-    ASSAY_TRY(const bool more, select.step());
-    if (!more) return rows;
+  ASSAY_CHECK(select.each([&]() -> Status {
     rows.push_back(read(select));
-  }
+    return {};
+  }));
+  return rows;
 }
 
 std::string text(const Statement& row, int column) { return std::string(row.text(column)); }
-
-Result<std::int64_t> last_id(Database& database) {
-  ASSAY_TRY(Statement statement, database.prepare("SELECT last_insert_rowid()"));
-  ASSAY_TRY([[maybe_unused]] const bool row, statement.step());
-  return statement.integer(0);
-}
 
 }  // namespace
 
@@ -105,7 +93,7 @@ Result<ChainStore> ChainStore::open(const std::filesystem::path& path, OpenMode 
 Result<std::int64_t> ChainStore::begin_run(const plan::Plan& plan, const std::string& file) {
   ASSAY_CHECK(run(database_, "INSERT INTO runs(file, mode, model, started) VALUES(?, ?, ?, NOW)",
                   file, plan.mode, plan.model));
-  return last_id(database_);
+  return database_.read_integer(kLastId);
 }
 
 Status ChainStore::finish_run(std::int64_t id, int exit_code) {
@@ -120,7 +108,7 @@ Result<std::int64_t> ChainStore::begin_stage(std::int64_t run_id, const plan::St
                   " started) VALUES(?, ?, ?, ?, ?, ?, ?, ?, NOW)",
                   run_id, stage.name, name(stage.kind), stage.command, json_of(stage.argv),
                   json_of(stage.environment), stage.log, identity));
-  return last_id(database_);
+  return database_.read_integer(kLastId);
 }
 
 Status ChainStore::finish_stage(std::int64_t id, const stage::Outcome& outcome,
@@ -143,7 +131,7 @@ Status ChainStore::add_readings(std::int64_t stage, const std::vector<StoredRead
                 "INSERT OR REPLACE INTO readings(stage, number, name, value) VALUES(?, ?, ?, ?)"));
   for (const StoredReading& reading : readings) {
     // SQLite stores NaN as NULL, which readings() turns back into NaN.
-    ASSAY_CHECK(run(insert, stage, reading.number, reading.name, reading.value));
+    ASSAY_CHECK(insert.run(stage, reading.number, reading.name, reading.value));
   }
   return transaction.commit();
 }

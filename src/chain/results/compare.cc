@@ -413,9 +413,7 @@ Result<std::vector<Finding>> compare_runs(ChainStore& base, ChainStore& current,
   std::vector<Finding> findings;
   std::size_t passed_in_both = 0;
   for (const StoredStage& stage : new_stages) {
-    const auto before =
-        std::find_if(old_stages.begin(), old_stages.end(),
-                     [&](const StoredStage& other) { return other.name == stage.name; });
+    const auto before = std::ranges::find(old_stages, stage.name, &StoredStage::name);
     if (before == old_stages.end()) continue;
     if (stage.state != before->state) {
       findings.push_back(
@@ -427,10 +425,8 @@ Result<std::vector<Finding>> compare_runs(ChainStore& base, ChainStore& current,
     ASSAY_CHECK(compare_stage(base, *before, current, stage, thresholds, findings));
   }
   for (const StoredStage& before : old_stages) {
-    const bool there =
-        std::any_of(new_stages.begin(), new_stages.end(),
-                    [&](const StoredStage& stage) { return stage.name == before.name; });
-    if (before.state == "passed" && !there) {
+    const auto after = std::ranges::find(new_stages, before.name, &StoredStage::name);
+    if (before.state == "passed" && after == new_stages.end()) {
       findings.push_back(finding(false, before.name + ": not in this run, passed before"));
     }
   }

@@ -7,6 +7,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,11 +18,22 @@
 #include "chain/run/job.h"
 #include "chain/run/ledger.h"
 #include "chain/run/runner.h"
-#include "chain/stage/availability.h"
 #include "chain/stage/guard.h"
 #include "chain/stage/stage_run.h"
 
 namespace assay::chain::run {
+
+// Checks whether this machine has the tools of a stage.
+class Availability {
+ public:
+  // Returns `needs X` for the first missing tool, or "".
+  std::string missing(const plan::Stage& stage);
+
+ private:
+  // Runs a question in the interpreter; caches the answer.
+  bool says_yes(const std::string& python, const std::string& program, const std::string& about);
+  std::map<std::string, bool> answers_;  // by "python program about"
+};
 
 class StageLoop {
  public:
@@ -55,7 +67,7 @@ class StageLoop {
   stage::Guard guard_;
   Ledger ledger_;
   Interrupts interrupts_;
-  stage::Availability availability_;
+  Availability availability_;
   Sources sources_;
   std::deque<Job> jobs_;
   stage::Clock::time_point start_ = stage::Clock::now();

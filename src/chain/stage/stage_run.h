@@ -18,7 +18,6 @@
 #include "chain/stage/bounded_log.h"
 #include "chain/stage/guard.h"
 #include "chain/stage/line_splitter.h"
-#include "chain/stage/log_tail.h"
 #include "chain/stage/usage.h"
 
 namespace assay::chain::stage {

@@ -9,7 +9,6 @@
 
 #include "base/json.h"
 #include "base/terminal.h"
-#include "chain/history/golden_json.h"
 #include "chain/history/record.h"
 #include "cli/full/verbs.h"
 

@@ -11,7 +11,7 @@
 #include "base/process.h"
 #include "base/terminal.h"
 #include "campaign/remote.h"
-#include "chain/history/golden_json.h"
+#include "chain/history/record.h"
 #include "chain/results/chain_store.h"
 #include "chain/results/compare.h"
 #include "chain/results/report_html.h"

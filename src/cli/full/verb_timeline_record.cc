@@ -5,6 +5,7 @@
 
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +22,7 @@
 #include "base/process.h"
 #include "base/terminal.h"
 #include "base/values.h"
+#include "cli/choices.h"
 #include "cli/full/verbs.h"
 #include "inject/triggers.h"
 #include "lane/fork_server.h"
@@ -78,14 +80,10 @@ Result<std::string> window(std::string text, std::string_view option) {
 
 // Reads "60s" or "2m" and returns seconds.
 Result<std::string> duration(std::string_view text, std::string_view option) {
-  std::int64_t unit = 1;
-  std::string_view digits = text;
-  if (digits.ends_with('m')) unit = 60;
-  if (digits.ends_with('m') || digits.ends_with('s')) digits.remove_suffix(1);
-  constexpr std::int64_t kMost = 24 * 3600;
-  std::int64_t value = 0;
-  if (read_number(digits, value) && value > 0 && value <= kMost / unit) {
-    return std::to_string(value * unit);
+  constexpr double kMost = 24 * 3600;
+  const auto seconds = read_seconds(text);
+  if (seconds && *seconds >= 1 && *seconds <= kMost && *seconds == std::floor(*seconds)) {
+    return fmt::format("{:.0f}", *seconds);
   }
   return usage_error(
       fmt::format("--{} {}: expected whole seconds or minutes, such as 60s or 2m, up to one day",

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "timeline/analysis/devices.h"
-#include "timeline/analysis/work_counts.h"
 #include "timeline/intervals.h"
 #include "timeline/model.h"
 #include "timeline/schedule.h"

@@ -1,5 +1,3 @@
-#include "timeline/analysis/analysis_report.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "base/json.h"
 #include "base/statistics.h"
 #include "base/table.h"
+#include "timeline/analysis/reports.h"
 
 namespace assay::timeline {
 namespace {
@@ -140,10 +139,6 @@ std::string loader_line(const Analysis& analysis) {
   if (loading == 0) return {};
   return fmt::format("data loader: {:.2f}% of the time, GPUs wait for it\n", share(loading, span));
 }
-
-}  // namespace
-
-namespace {
 
 // The columns of the table of devices, in percent of the device's time.
 std::vector<double> columns_of_time(const TimeShare& time) {

@@ -10,8 +10,8 @@
 
 #include "base/json.h"
 #include "base/statistics.h"
-#include "timeline/analysis/analysis_report.h"
 #include "timeline/analysis/report_text.h"
+#include "timeline/analysis/reports.h"
 #include "timeline/importers/gpu_categories.h"
 
 namespace assay::timeline {

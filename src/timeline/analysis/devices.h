@@ -10,12 +10,18 @@
 #include <string>
 #include <vector>
 
-#include "timeline/analysis/work_counts.h"
 #include "timeline/intervals.h"
 #include "timeline/model.h"
 #include "timeline/schedule.h"
 
 namespace assay::timeline {
+
+// Of a GPU's work.
+struct WorkCounts {
+  std::uint64_t kernels = 0;  // including communication
+  std::uint64_t communication_kernels = 0;
+  std::uint64_t copies = 0;  // including fills
+};
 
 // The times of each kind of work.
 struct Busy {

@@ -10,8 +10,8 @@
 
 #include "base/json.h"
 #include "pages/page.h"
-#include "timeline/analysis/analysis_report.h"
 #include "timeline/analysis/host_activity.h"
+#include "timeline/analysis/reports.h"
 
 namespace assay::timeline {
 namespace {
