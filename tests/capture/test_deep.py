@@ -50,3 +50,30 @@ def test_wrong_files(tmp_path):
     for files in (["none", "none"], ["damaged", "damaged"], ["one"]):
         done = blame(tmp_path, *files)
         assert done.returncode == 2 and "error: " in done.stderr, files
+
+
+ROWS = """
+import sys
+import torch
+
+torch.manual_seed(0)
+net = torch.nn.Linear(4, 1)
+x = torch.arange(8.0).reshape(2, 4)
+for step in range(2):
+    try:
+        net(x[0, :2])
+    except RuntimeError:
+        pass
+    for each in (x.to_sparse(), x.to(torch.float8_e5m2), x > 1, torch.nested.nested_tensor([x]), x + 0j):
+        torch.nn.Identity()(each)
+    net(x.flip(0) if step and sys.argv[1:] else x).sum().backward()
+    torch.optim.SGD(net.parameters(), lr=0.1).step()
+"""
+
+
+def test_other_data_are_told_from_a_wrong_module(tmp_path):
+    """The rows of the second batch change places. The sum of their bits does not."""
+    assert capture(tmp_path, ROWS, flags=["--deep=old.deep"]).returncode == 0
+    assert capture(tmp_path, ROWS, "other", flags=["--deep=new.deep"]).returncode == 0
+    first = blame(tmp_path, "new.deep", "old.deep").stdout.splitlines()[1]
+    assert first.startswith("first: step 2, Linear input 0, call 2: [0, 7]"), first

@@ -1,4 +1,5 @@
-"""What leaves each module, step by step, and where two runs differ in it (`--deep`).
+"""What leaves each module, step by step, and where two runs differ in it (`--deep`). Inputs of the outermost
+modules tell other data from a module that is wrong.
 
 A line of the file is a boundary, in the order of the program: step, module, part, a checksum of all bits, and
 smallest number, largest number and sum. They are computed on the device and fetched between steps.
@@ -13,7 +14,7 @@ from collections import Counter
 from typing import Any
 
 from assay.capture.recorder import Recorder, rank
-from assay.capture.summaries import is_plain
+from assay.capture.summaries import KINDS, is_plain
 
 FAR = 1e-3  # a relative difference that is more than rounding
 MOST_PENDING = 1000
@@ -31,18 +32,25 @@ class Boundaries:
         atexit.register(self.end_step)
         hooks = torch.nn.modules.module
         hooks.register_module_forward_pre_hook(self.before)
-        hooks.register_module_forward_hook(self.after)
+        hooks.register_module_forward_hook(self.after, always_call=True)
+        self.inside = 0  # modules, one inside of the other, that run now
 
-    def before(self, module: Any, _: Any) -> None:
+    def before(self, module: Any, inputs: Any) -> None:
         """The outermost module names those inside."""
-        if not self.torch.compiler.is_compiling() and module not in self.names:
+        if self.torch.compiler.is_compiling():
+            return
+        if module not in self.names:
             for name, each in module.named_modules():
                 self.names.setdefault(each, name or type(module).__name__)
+        for number, part in enumerate(() if self.inside else inputs):
+            self.take(f"{self.names[module]} input {number}", part)
+        self.inside += 1
 
     def after(self, module: Any, _: Any, result: Any) -> None:
         """A module's results. Inside of torch.compile, whose graphs must not hold this, there are none."""
         if self.torch.compiler.is_compiling():
             return
+        self.inside -= 1
         for number, part in enumerate(result if isinstance(result, list | tuple) else (result,)):
             self.take(f"{self.names.get(module, type(module).__name__)} {number}", part)
 
@@ -55,15 +63,19 @@ class Boundaries:
     def take(self, name: str, tensor: Any) -> None:
         """A boundary. Tensors without memory and those that a trace follows are none."""
         torch = self.torch
-        if not is_plain(type(tensor)) or not tensor.is_floating_point() or not tensor.numel():
+        if not is_plain(type(tensor)) or tensor.layout is not torch.strided or tensor.is_nested:
+            return
+        if str(tensor.dtype).removeprefix("torch.") not in KINDS or not tensor.numel():
             return
         followed = torch._C._get_tracing_state() or torch._C._functorch.is_functorch_wrapped_tensor(tensor)
         if self.recorder.chosen(self.recorder.step) and not tensor.is_meta and not followed:
             with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch(), torch.no_grad():
-                plain = tensor.detach().contiguous()
+                plain = tensor.detach().contiguous().flatten()
                 bits = plain.view(
                     {1: torch.int8, 2: torch.int16, 4: torch.int32}.get(plain.itemsize, torch.int64)
                 )
+                wide = torch.int64 if len(bits) >> 31 or bits.itemsize == 8 else torch.int32
+                bits = bits * torch.arange(1, len(bits) + 1, dtype=wide, device=bits.device)  # order matters
                 numbers = [each.double() for each in (*torch.aminmax(plain), plain.sum(dtype=torch.float64))]
                 self.pending.append((self.recorder.step, name, bits.sum(), torch.stack(numbers)))
             if len(self.pending) > MOST_PENDING:
