@@ -122,17 +122,22 @@ class Stages:
 
     def end_step(self, number: int | None = None) -> None:
         """Ends a step and begins the one with this number, or the next one."""
+        number = self.number + 1 if number is None else number
+        # One in N, spread evenly: epochs and checkpoints, too, come after some number of steps.
+        chosen = (number * 0x9E3779B1 & 0xFFFFFFFF) * self.every < 1 << 32
+        if not (self.measuring or chosen or self.over) and number % PACED:
+            self.number = number
+            return
         begin = self.now()
         self.mark(self.phase)
         if self.measuring:
             self.over.append((self.number, self.marks))
             self.costs.append(self.cost)
             self.cost = 0
-        self.number = self.number + 1 if number is None else number
+        self.number = number
         self.phase = FORWARD
         self.thread = threading.get_ident()
-        # One in N, spread evenly: epochs and checkpoints, too, come after some number of steps.
-        self.measuring = (self.number * 0x9E3779B1 & 0xFFFFFFFF) * self.every < 1 << 32
+        self.measuring = chosen
         if self.measuring:
             self._find_cuda()
             self.marks = [(FORWARD, self._time(begin))]
