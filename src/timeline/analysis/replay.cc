@@ -107,6 +107,7 @@ bool Replayer::collect() {
   }
   const std::vector<std::size_t> device_of = device_of_tracks(trace_);
   std::vector<bool> works(analysis_.devices.size(), false);
+  operations_.reserve(std::min(trace_.slices.size(), kMostOperations));
   for (std::size_t i = 0; i < trace_.tracks.size(); ++i) {
     const bool work = trace_.tracks[i].gpu && !trace_.tracks[i].jobs;
     if (work && device_of[i] < works.size()) works[device_of[i]] = true;
@@ -136,9 +137,10 @@ bool Replayer::collect() {
     if (call != call_of.end()) operation.call = call->second;
     operations_.push_back(operation);
   }
-  std::ranges::stable_sort(operations_, {}, [](const Operation& operation) {
-    return std::tuple(operation.begin, operation.end);
-  });
+  const auto times = [](const Operation& one) { return std::tuple(one.begin, one.end); };
+  if (!std::ranges::is_sorted(operations_, {}, times)) {
+    std::ranges::stable_sort(operations_, {}, times);
+  }
   return !operations_.empty();
 }
 
@@ -397,6 +399,7 @@ Replay Replayer::report(std::vector<Culprit>& culprits) {
           device == culprit.devices.front() ? left : std::min(culprit.without_one, left);
     }
   }
+  if (analysis_.devices.size() < 2) return result;  // no peers to compare with
   for (const auto& [name, id] : types_) {
     result.types.push_back(
         share(name, result, [&](const Operation& operation) { return operation.type == id; }));

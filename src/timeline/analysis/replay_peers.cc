@@ -13,10 +13,23 @@
 namespace assay::timeline {
 namespace {
 
+// The items in the order of their keys, which are less than `keys`. Items of one key keep theirs.
+template <typename Key>
+std::vector<std::uint32_t> ordered(const std::vector<std::uint32_t>& items, std::size_t keys,
+                                   Key key) {
+  std::vector<std::uint32_t> next(keys + 1);
+  for (const std::uint32_t item : items) ++next[key(item) + 1];
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  std::vector<std::uint32_t> result(items.size());
+  for (const std::uint32_t item : items) result[next[key(item)]++] = item;
+  return result;
+}
+
 // By operation: a number that peers share.
 std::vector<std::uint32_t> number_peers(const Trace& trace, const Analysis& analysis,
                                         const CollectiveReport& collectives,
-                                        const std::vector<Operation>& operations) {
+                                        const std::vector<Operation>& operations,
+                                        const std::vector<std::uint32_t>& by_step) {
   std::vector<std::vector<std::uint32_t>> jobs(analysis.devices.size());  // slices, by begin
   const std::vector<std::size_t> device_of = device_of_tracks(trace);
   for (std::uint32_t i = 0; i < trace.slices.size(); ++i) {
@@ -34,9 +47,6 @@ std::vector<std::uint32_t> number_peers(const Trace& trace, const Analysis& anal
     if (is_new) ++numbers;
     return entry->second;
   };
-  std::vector<std::uint32_t> by_step(operations.size());
-  std::iota(by_step.begin(), by_step.end(), 0U);
-  std::ranges::stable_sort(by_step, {}, [&](std::uint32_t i) { return operations[i].step; });
   std::vector<std::uint32_t> peers(operations.size());
   for (const std::uint32_t i : by_step) {
     const Operation& operation = operations[i];
@@ -66,11 +76,11 @@ std::vector<std::uint32_t> number_peers(const Trace& trace, const Analysis& anal
 
 void settle_peers(const Trace& trace, const Analysis& analysis, const CollectiveReport& collectives,
                   std::vector<Operation>& operations) {
-  const auto peers = number_peers(trace, analysis, collectives, operations);
   std::vector<std::uint32_t> order(operations.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::ranges::stable_sort(
-      order, {}, [&](std::uint32_t i) { return std::pair(peers[i], operations[i].step); });
+  order = ordered(order, analysis.steps.size(), [&](auto i) { return operations[i].step; });
+  const auto peers = number_peers(trace, analysis, collectives, operations, order);
+  order = ordered(order, operations.size(), [&](auto i) { return peers[i]; });
   const auto medians = [&](auto from, auto to) {
     std::vector<Nanos> durations;
     std::vector<Nanos> delays;

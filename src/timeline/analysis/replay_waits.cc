@@ -138,12 +138,16 @@ std::vector<std::uint32_t> find_waits(const Trace& trace, std::size_t steps,
       if (before != operation_of.end() && before->second < i) edges.emplace_back(i, before->second);
     }
   }
-  std::ranges::stable_sort(edges, {}, &Edge::first);
-  std::vector<std::uint32_t> before;
+  for (const auto& [operation, other] : edges) ++operations[operation].count_before;
+  std::uint32_t first = 0;
+  for (Operation& one : operations) {
+    one.first_before = first;
+    first += std::exchange(one.count_before, 0);
+  }
+  std::vector<std::uint32_t> before(first);
   for (const auto& [operation, other] : edges) {
     Operation& one = operations[operation];
-    if (one.count_before++ == 0) one.first_before = static_cast<std::uint32_t>(before.size());
-    before.push_back(other);
+    before[one.first_before + one.count_before++] = other;
   }
   return before;
 }
