@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 
@@ -80,6 +80,19 @@ std::vector<ServingStep> serving_steps(const Trace& trace) {
     outer.back().mark.step.number = same ? std::prev(outer.end(), 2)->mark.step.number + 1 : 0;
   }
   return outer;
+}
+
+std::map<std::int64_t, ServingBatch> serving_batches(const Trace& trace) {
+  std::set<std::tuple<std::uint32_t, std::int64_t, Nanos>> marks;
+  for (const RankStep& mark : trace.rank_steps) {
+    marks.emplace(mark.source, mark.step.number, mark.step.begin);
+  }
+  std::map<std::int64_t, ServingBatch> batches;
+  for (const auto& [mark, batch] : serving_steps(trace)) {
+    if (!marks.contains({mark.source, mark.step.number, mark.step.begin})) return {};
+    batches.try_emplace(mark.step.number, batch);
+  }
+  return batches;
 }
 
 }  // namespace assay::timeline

@@ -3,7 +3,9 @@
 // Steps of inference servers, by the names of the ranges that they record around each forward of a
 // batch.
 
+#include <compare>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -19,6 +21,7 @@ struct ServingBatch {
   std::int64_t prefill_tokens = 0;
   std::int64_t decodes = 0;
   std::int64_t decode_tokens = 0;
+  friend auto operator<=>(const ServingBatch&, const ServingBatch&) = default;
 
   std::string_view phase() const {
     return prefills == 0 ? "decode" : decodes == 0 ? "prefill" : "prefill and decode";
@@ -38,5 +41,9 @@ struct ServingStep {
 
 // By source and begin. A range within another one is the same step.
 std::vector<ServingStep> serving_steps(const Trace& trace);
+
+// What the steps of the trace compute, by number; empty if they are no steps of a server. All ranks
+// of a server compute the same batch.
+std::map<std::int64_t, ServingBatch> serving_batches(const Trace& trace);
 
 }  // namespace assay::timeline

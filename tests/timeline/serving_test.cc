@@ -80,6 +80,38 @@ TEST_F(TheInsights, ServersHavePhases) {
   EXPECT_THAT(insights_table(insights_), HasSubstr("prefill"));
 }
 
+// Batches of other sizes are other work. One batch of four takes five times as long as its like.
+TEST_F(TheInsights, OnlyEqualBatchesAreCompared) {
+  RankTrace rank(0, 1);
+  int at = 0;
+  const auto batch = [&](const char* name, int took) {
+    rank.range(name, at, at + took).kernel("gemm", at + 1, at + 2, at + took);
+    at += took;
+  };
+  batch("step[EXTEND bs=4 toks=4096]", 40'000);
+  for (int i = 0; i < 9; ++i) batch("step[DECODE bs=4]", i == 5 ? 5'000 : 1'000);
+  batch("step[EXTEND bs=2 toks=1024]", 10'000);
+  for (int i = 0; i < 9; ++i) batch("step[DECODE bs=6]", 1'500);
+  load({rank});
+  ASSERT_EQ(insights_.culprits.size(), 1U) << answer_table(analysis_, insights_);
+  EXPECT_EQ(insights_.culprits[0].when, "step 6");
+  EXPECT_THAT(insights_.culprits[0].cause, HasSubstr("take 5.01 times as long"));
+}
+
+// The profiler's steps hold several batches.
+TEST_F(TheInsights, BatchesAreTheStepsOfAServer) {
+  RankTrace rank(0, 1);
+  rank.range("ProfilerStep#7", 0, 4'000);
+  for (int i = 0; i < 4; ++i) {
+    rank.range("execute_context_0(0)_generation_8(8)", 1'000 * i, 1'000 * i + 900);
+    rank.kernel("gemm", 1'000 * i + 1, 1'000 * i + 2, 1'000 * i + 1'000);
+  }
+  load({rank});
+  EXPECT_EQ(analysis_.steps.size(), 4U);
+  ASSERT_EQ(insights_.serving.size(), 1U);
+  EXPECT_EQ(insights_.serving[0].steps, 4U);
+}
+
 // The stream's first kernel waits 50 ms for nothing that is recorded: the batch before it still
 // ran. Only a copy on another stream runs by then.
 TEST_F(TheInsights, WorkFromBeforeTheRecordingIsNoIdleTime) {

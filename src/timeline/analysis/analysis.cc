@@ -15,6 +15,7 @@
 #include "timeline/analysis/windows.h"
 #include "timeline/cpu_work.h"
 #include "timeline/intervals.h"
+#include "timeline/serving.h"
 
 namespace assay::timeline {
 namespace {
@@ -255,7 +256,12 @@ Analysis analyse(const Trace& trace, bool waits) {
   const std::vector<Device> devices = devices_of(trace);
   const Windows windows(trace, devices);
   const Pipelines pipelines = pipelines_of(trace, devices, windows, analysis.steps);
+  const auto batches = serving_batches(trace);
+  std::map<ServingBatch, std::size_t> kinds;
   for (const Step& step : analysis.steps) {
+    const auto batch = batches.find(step.number);
+    analysis.kinds.push_back(
+        batch == batches.end() ? 0 : kinds.try_emplace(batch->second, kinds.size()).first->second);
     analysis.schedules.push_back(schedule_of(devices, pipelines, windows, step));
     analysis.windows.push_back(windows.of_all(devices, step));
     analysis.lengths.push_back(windows.length(devices, step));

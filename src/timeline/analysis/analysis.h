@@ -76,9 +76,10 @@ struct DeviceReport : DeviceIdentity {
 
 struct Analysis {
   std::vector<Step> steps;
-  std::vector<Interval> windows;  // by step: when the GPUs worked on it
-  std::vector<Nanos> lengths;     // by step: until the next one begins
-  std::vector<Nanos> pauses;      // by step: behind it nothing runs for longer than usual; else 0
+  std::vector<std::size_t> kinds;  // by step: other batches of a server are other work
+  std::vector<Interval> windows;   // by step: when the GPUs worked on it
+  std::vector<Nanos> lengths;      // by step: until the next one begins
+  std::vector<Nanos> pauses;       // by step: behind it nothing runs for longer than usual; else 0
   std::vector<DeviceReport> devices;
   std::vector<Schedule> schedules;  // by step; ScheduleKind::none without a pipeline
   std::vector<std::vector<std::size_t>>

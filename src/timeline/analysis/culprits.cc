@@ -233,7 +233,7 @@ class CulpritFinder {
       peers.push_back(series_of(analysis_.devices[device], metric.time));
     }
     std::vector<Culprit> found;
-    for (const auto& [peer, excess] : outliers(peers, step_)) {
+    for (const auto& [peer, excess] : outliers(peers, step_, analysis_.kinds)) {
       const std::size_t device = devices[peer];
       const auto same = std::ranges::find_if(found, [&](const Culprit& one) {
         return one.when == when(excess) && 5 * std::abs(one.excess - excess.size) <= one.excess;
@@ -310,7 +310,7 @@ class CulpritFinder {
       }
       peers.push_back(std::move(sum));
     }
-    for (const auto& [stage, excess] : outliers(peers, step_)) {
+    for (const auto& [stage, excess] : outliers(peers, step_, analysis_.kinds)) {
       culprits_.push_back(made("stage", fmt::format("stage {}", stage), Culprit::Part::compute,
                                excess, groups[stage]));
       culprits_.back().cause = "computes longer than the other stages";
@@ -341,6 +341,7 @@ class CulpritFinder {
   // Steps longer than the median that no rank explains.
   void find_steps() {
     const Series& lengths = analysis_.lengths;
+    const Series usual = usual_of(lengths, analysis_.kinds);
     std::map<std::string, Excess> causes;
     Series excess(lengths.size());
     // Where hosts run ahead, the last step lasts until all stages have drained.
@@ -352,7 +353,7 @@ class CulpritFinder {
       const Nanos behind = step > 0 && trace_.one_clock && !trace_.clocks_assumed
                                ? analysis_.windows[step].end - analysis_.windows[step - 1].end
                                : lengths[step];
-      excess[step] = std::min(lengths[step], behind) - step_;
+      excess[step] = std::min(lengths[step], behind) - usual[step];
       if (3 * analysis_.pauses[step] > excess[step]) continue;  // told as a pause
       for (const Culprit& one : culprits_) {
         // A host that runs ahead delays the step behind it.
@@ -387,7 +388,7 @@ class CulpritFinder {
       Nanos more = 0;
       for (const DeviceReport& device : analysis_.devices) {
         const Series own = series_of(device, time);
-        more += own[step] - lower_median(own);
+        more += own[step] - usual_of(own, analysis_.kinds)[step];
       }
       if (more > most.first) most = {more, cause};
     }
@@ -417,7 +418,7 @@ class CulpritFinder {
         peers.push_back(times);
         names.push_back(ranks);
       }
-      for (const auto& [group, excess] : outliers(peers, step_)) {
+      for (const auto& [group, excess] : outliers(peers, step_, analysis_.kinds)) {
         Culprit one =
             made("link", "ranks " + listed(names[group]), Culprit::Part::transfer, excess, {});
         one.ranks = names[group];

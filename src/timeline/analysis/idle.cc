@@ -48,7 +48,7 @@ class Gaps {
     Interval rest = gap;
     if (behind) {
       rest.begin = until(device_.launched ? dependencies_.end_of_work(index_, step_)
-                                          : dependencies_.end_of_work(index_, gap),
+                                          : dependencies_.end_within(index_, gap),
                          gap);
       charge(IdleCause::drain, gap.begin, rest.begin);
     } else if (const PipelineJob* job = job_at(device_, gap.end)) {
@@ -144,21 +144,11 @@ std::optional<Nanos> Dependencies::end_of_work(std::size_t device, std::int64_t 
   return end;
 }
 
-std::optional<Nanos> Dependencies::end_of_work(std::size_t device, const Interval& gap) const {
+std::optional<Nanos> Dependencies::end_within(std::size_t device, const Interval& gap) const {
   const auto pipeline = pipeline_of_.find(device);
   if (pipeline == pipeline_of_.end()) return std::nullopt;
   Nanos end = gap.begin;
   for (const std::size_t stage : pipelines_[pipeline->second]) {
-    const Intervals& any = devices_[stage].any;
-    const auto after = std::ranges::lower_bound(any, gap.end, {}, &Interval::begin);
-    if (after != any.begin()) end = std::max(end, std::prev(after)->end);
-  }
-  return end;
-}
-
-Nanos Dependencies::end_within(std::size_t device, const Interval& gap) const {
-  Nanos end = gap.begin;
-  for (const std::size_t stage : pipelines_[pipeline_of_.at(device)]) {
     const Intervals& any = devices_[stage].any;
     const auto after = std::ranges::upper_bound(any, gap.end, {}, &Interval::end);
     if (after != any.begin()) end = std::max(end, std::prev(after)->end);

@@ -23,11 +23,8 @@ class Dependencies {
   // When all stages of the device's pipeline have ended their work of the step; none for a device
   // outside of pipelines.
   std::optional<Nanos> end_of_work(std::size_t device, std::int64_t step) const;
-  // The same for work without known launches: the end of the last work that begins before the gap's
-  // end.
-  std::optional<Nanos> end_of_work(std::size_t device, const Interval& gap) const;
-  // When a stage of the device's pipeline ended work last, up to the gap's end.
-  Nanos end_within(std::size_t device, const Interval& gap) const;
+  // When a stage of it ended work last, up to the gap's end.
+  std::optional<Nanos> end_within(std::size_t device, const Interval& gap) const;
   bool in_pipeline(std::size_t device) const { return pipeline_of_.contains(device); }
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "base/statistics.h"
@@ -24,12 +25,16 @@ Compared KernelComparison::compare(const Culprit& culprit) const {
     double work = 0;
   };
   const Kind kind = culprit.part == Culprit::Part::copies ? Kind::memory : Kind::compute;
+  std::set<std::size_t> kinds;
+  for (const std::size_t step : culprit.steps) kinds.insert(analysis_.kinds[step]);
   // By device; of one without peers, 1 are its steps and 0 the others.
   std::unordered_map<StringId, std::map<std::size_t, Sum>> kernels;
   for (const Slice& slice : trace_.slices) {
     const Track& track = trace_.tracks[slice.track];
     if (!track.gpu || track.jobs || slice.kind != kind) continue;
-    const bool inside = within(culprit, slice);
+    const auto step = steps_.of(slice, slice.begin);
+    const bool inside = step && culprit.in_step(*step);
+    if (culprit.itself && (!step || !kinds.contains(analysis_.kinds[*step]))) continue;
     std::size_t device = device_of_[slice.track];
     if (culprit.itself ? device != culprit.devices[0] : !inside) continue;
     if (culprit.itself) device = inside ? 1 : 0;
@@ -97,11 +102,6 @@ std::string KernelComparison::host_in_gap(std::size_t device, std::size_t step) 
     if (one.end - one.begin > gap.end - gap.begin) gap = one;
   }
   return std::string(activity_.in(source, gap));
-}
-
-bool KernelComparison::within(const Culprit& culprit, const Slice& slice) const {
-  const auto step = steps_.of(slice, slice.begin);
-  return step && culprit.in_step(*step);
 }
 
 // Recorded floating-point operations of the whole trace over those of the median rank.

@@ -33,7 +33,6 @@ class KernelComparison {
   std::string host_in_gap(std::size_t device, std::size_t step) const;
 
  private:
-  bool within(const Culprit& culprit, const Slice& slice) const;
   double operations_of(const Culprit& culprit) const;
 
   const Trace& trace_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 
 #include "base/statistics.h"
 
@@ -45,15 +46,27 @@ Excess excess_in(const Series& excess, std::vector<std::size_t> steps, bool last
   return {sum / static_cast<Nanos>(steps.size()), std::move(steps), lasting};
 }
 
-std::vector<std::pair<std::size_t, Excess>> outliers(const std::vector<Series>& peers, Nanos step) {
+Series usual_of(const Series& times, const std::vector<std::size_t>& kinds) {
+  std::map<std::size_t, Series> of_kind;
+  for (std::size_t step = 0; step < times.size(); ++step)
+    of_kind[kinds[step]].push_back(times[step]);
+  std::map<std::size_t, Nanos> medians;
+  for (auto& [kind, all] : of_kind) medians[kind] = lower_median(std::move(all));
+  Series usual;
+  for (const std::size_t kind : kinds) usual.push_back(medians[kind]);
+  return usual;
+}
+
+std::vector<std::pair<std::size_t, Excess>> outliers(const std::vector<Series>& peers, Nanos step,
+                                                     const std::vector<std::size_t>& kinds) {
   constexpr Nanos kSpreads = 6;
   const bool itself = peers.size() == 1;
-  const Nanos own = itself ? lower_median(peers[0]) : 0;
+  const Series own = itself ? usual_of(peers[0], kinds) : Series();
   std::vector<Series> all = peers;
   for (std::size_t step_at = 0; !peers.empty() && step_at < peers[0].size(); ++step_at) {
     Series here;
     for (const Series& peer : peers) here.push_back(peer[step_at]);
-    const Nanos usual = itself ? own : lower_median(std::move(here));
+    const Nanos usual = itself ? own[step_at] : lower_median(std::move(here));
     for (Series& excess : all) excess[step_at] -= usual;
   }
   std::vector<std::pair<std::size_t, Excess>> found;

@@ -21,9 +21,13 @@ struct Excess {
 
 Excess excess_in(const Series& excess, std::vector<std::size_t> steps, bool lasting);
 
+// By step, the median of the steps of its kind.
+Series usual_of(const Series& times, const std::vector<std::size_t>& kinds);
+
 // Finds those of the peers that stand out: by a thirtieth of a step (a tenth in single steps), and
 // by far more than the others differ among themselves. A single peer is compared with its own
-// median.
-std::vector<std::pair<std::size_t, Excess>> outliers(const std::vector<Series>& peers, Nanos step);
+// median over the steps of one kind.
+std::vector<std::pair<std::size_t, Excess>> outliers(const std::vector<Series>& peers, Nanos step,
+                                                     const std::vector<std::size_t>& kinds);
 
 }  // namespace assay::timeline

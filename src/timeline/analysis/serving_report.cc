@@ -11,10 +11,7 @@
 namespace assay::timeline {
 
 std::vector<ServingPhase> serving_phases(const Trace& trace, const Analysis& analysis) {
-  std::map<std::int64_t, ServingBatch> batches;  // all ranks of a server compute the same batch
-  for (const ServingStep& step : serving_steps(trace)) {
-    batches.try_emplace(step.mark.step.number, step.batch);
-  }
+  const auto batches = serving_batches(trace);
   std::map<std::string_view, ServingPhase> phases;
   std::vector<ServingPhase*> phase_of(analysis.steps.size());
   const auto devices = static_cast<Nanos>(std::max<std::size_t>(1, analysis.devices.size()));

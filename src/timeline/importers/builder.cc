@@ -12,6 +12,13 @@ std::uint32_t TraceBuilder::add_track(Track track) {
   return static_cast<std::uint32_t>(trace_.tracks.size() - 1);
 }
 
+void TraceBuilder::describe(const std::filesystem::path& path, std::string_view format) {
+  report_.path = path.string();
+  report_.format = format;
+  std::error_code ignored;
+  report_.bytes = std::filesystem::file_size(path, ignored);
+}
+
 void TraceBuilder::add_counts(FileReport counts) {
   counts.kept += report_.kept;
   counts.ignored += report_.ignored;
@@ -116,8 +123,11 @@ Trace TraceBuilder::finish() {
   identify_tracks();
   join_launches();
   join_collectives();
-  if (trace_.rank_steps.empty()) {
-    for (const ServingStep& step : serving_steps(trace_)) trace_.rank_steps.push_back(step.mark);
+  // A server's batches are its steps, also where marks of the profiler hold several.
+  if (const auto batches = serving_steps(trace_);
+      !batches.empty() && batches.size() >= trace_.rank_steps.size()) {
+    trace_.rank_steps.clear();
+    for (const ServingStep& step : batches) trace_.rank_steps.push_back(step.mark);
   }
   fold_steps();
   trace_.files.push_back(std::move(report_));

@@ -4,6 +4,7 @@
 // after a file is read.
 
 #include <cstddef>
+#include <filesystem>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -42,6 +43,8 @@ class TraceBuilder {
     return static_cast<std::uint32_t>(trace_.details.size() - 1);
   }
 
+  // Sets path, size and format of the file.
+  void describe(const std::filesystem::path& path, std::string_view format);
   // Adds the counts of the file's reader.
   void add_counts(FileReport counts);
 

@@ -128,10 +128,7 @@ Result<Trace> import(const std::filesystem::path& path, const ImportOptions&) {
   auto dump = read_dump(path, !head.empty() && head[0] == '{');
   if (!dump) return usage_error(fmt::format("{}: {}", path.string(), dump.error().message));
   TraceBuilder builder;
-  builder.report().path = path.string();
-  builder.report().format = "flight recorder";
-  std::error_code ignored;
-  builder.report().bytes = std::filesystem::file_size(path, ignored);
+  builder.describe(path, "flight recorder");
   Source source{.path = path.string(), .host = {}, .groups = {}};
   source.rank = static_cast<std::int32_t>(whole(*dump, "rank"));
   source.dump = true;

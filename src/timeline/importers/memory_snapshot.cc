@@ -43,10 +43,7 @@ class SnapshotReader {
 
   Trace read(const std::filesystem::path& path) {
     FileReport& report = builder_.report();
-    report.path = path.string();
-    report.format = "memory snapshot";
-    std::error_code ignored;
-    report.bytes = std::filesystem::file_size(path, ignored);
+    builder_.describe(path, "memory snapshot");
     builder_.trace().sources.push_back({.path = path.string(), .host = {}, .groups = {}});
     read_segments();
     const auto traces = tree_.items(tree_.find(tree_.root(), "device_traces"));

@@ -103,11 +103,9 @@ void NcclCalls::add_slice(const NcclCall& call, std::uint32_t track, Nanos begin
   builder_.add(slice);
 }
 
-Trace NcclCalls::finish(const std::filesystem::path& path, const std::string& host,
-                        std::int64_t pid) {
-  builder_.report().path = path.string();
-  std::error_code ignored;
-  builder_.report().bytes = std::filesystem::file_size(path, ignored);
+Trace NcclCalls::finish(const std::filesystem::path& path, std::string_view format,
+                        const std::string& host, std::int64_t pid) {
+  builder_.describe(path, format);
   find_ranks();
   note_missing();
   std::map<std::int32_t, std::uint32_t> sources;

@@ -37,7 +37,8 @@ class NcclCalls {
   void add(NcclCall call) {
     if (calls_.size() < kMaxImportedSlices) calls_.push_back(std::move(call));
   }
-  Trace finish(const std::filesystem::path& path, const std::string& host, std::int64_t pid);
+  Trace finish(const std::filesystem::path& path, std::string_view format, const std::string& host,
+               std::int64_t pid);
 
  private:
   std::int32_t rank_of(const NcclCall& call) const;

@@ -60,14 +60,12 @@ class InspectorReader {
   void cut() { ++calls_.builder().report().truncated; }
 
   Trace finish(const std::filesystem::path& path) {
-    FileReport& report = calls_.builder().report();
-    report.format = "NCCL Inspector";
     if (untimed_) {
-      report.notes.emplace_back(
+      calls_.builder().report().notes.emplace_back(
           "calls have no times, only durations, so the schedule shown is not real: set "
           "NCCL_INSPECTOR_DUMP_VERBOSE=1");
     }
-    return calls_.finish(path, host_, pid_);
+    return calls_.finish(path, "NCCL Inspector", host_, pid_);
   }
 
  private:

@@ -44,7 +44,6 @@ class PluginReader {
   }
 
   Trace finish(const std::filesystem::path& path, FileReport report) {
-    report.format = "NCCL profiler plug-in";
     if (open_) ++report.truncated;
     if (host_times_ > 0) {
       report.notes.push_back(fmt::format(
@@ -54,7 +53,7 @@ class PluginReader {
     calls_.builder().add_counts(std::move(report));
     std::int64_t pid = kNone;
     std::from_chars(pid_.data(), pid_.data() + pid_.size(), pid);
-    return calls_.finish(path, "", pid);
+    return calls_.finish(path, "NCCL profiler plug-in", "", pid);
   }
 
  private:

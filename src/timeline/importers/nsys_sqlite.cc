@@ -42,22 +42,10 @@ std::string copy_name(std::int64_t kind, std::int64_t from, std::int64_t to) {
   return name;
 }
 
-// The step that an NVTX range of a training loop marks, or kNone.
-std::int64_t step_of(std::string_view name) {
-  for (const char* prefix : {"ProfilerStep#", "step ", "step_", "step", "Step ", "iteration ",
-                             "iteration", "Iteration ", "iter "}) {
-    const std::int64_t number = step_number(name, prefix);
-    if (number != kNone) return number;
-  }
-  return kNone;
-}
-
-class NsysReader {
+class NsysReader : private SqliteReader {
  public:
   NsysReader(Database database, const ImportOptions& options)
-      : database_(std::move(database)), tables_(table_names(database_)), options_(options) {
-    report().format = "nsys";
-  }
+      : SqliteReader(std::move(database), options), tables_(table_names(database_)) {}
 
   Trace read(const std::filesystem::path& path) {
     path_ = path.string();
@@ -68,9 +56,7 @@ class NsysReader {
     read_calls();
     read_ranges();
     read_diagnostics();
-    report().path = path_;
-    std::error_code ignored;
-    report().bytes = std::filesystem::file_size(path, ignored);
+    builder_.describe(path, "nsys");
     return builder_.finish();
   }
 
@@ -90,10 +76,6 @@ class NsysReader {
          [&](Row row) { report().notes.push_back(fmt::format("nsys: {}", row.text(0))); });
   }
 
-  using Row = const Statement&;
-  FileReport& report() { return builder_.report(); }
-  Strings& strings() { return builder_.trace().strings; }
-
   // SELECT of columns, with NULL for missing ones. `name` is the column of a string id, whose text
   // is added as the last column.
   std::string select(const char* table, const std::vector<std::string>& names,
@@ -112,21 +94,7 @@ class NsysReader {
   // Calls take(row) for each row, if the database has the table.
   template <typename Take>
   void each(const char* table, const std::string& sql, Take take) {
-    if (!tables_.contains(table)) return;
-    auto rows = database_.prepare(sql);
-    if (!rows) {
-      report().notes.push_back(fmt::format("{}: {}", table, rows.error().message));
-      return;
-    }
-    for (;;) {
-      const Result<bool> row = rows->step();
-      if (!row) {
-        ++report().truncated;
-        report().notes.push_back(fmt::format("{}: {}", table, row.error().message));
-      }
-      if (!row || !*row) return;
-      take(*rows);
-    }
+    if (tables_.contains(table)) each_row(table, sql, take);
   }
 
   // Calls take(row, slice) for each row with valid times in the first two columns.
@@ -134,7 +102,7 @@ class NsysReader {
   void each_slice(const char* table, const std::string& sql, Take take) {
     each(table, sql, [&](Row row) {
       Slice slice;
-      if (span_of(row, slice)) take(row, slice);
+      if (span_of(row, base_, slice)) take(row, slice);
     });
   }
 
@@ -159,38 +127,12 @@ class NsysReader {
     if (base_ < 0 || base_ > kMaxTime) base_ = 0;
   }
 
-  // Reads begin and end from the first two columns; false for invalid times.
-  bool span_of(Row row, Slice& slice) {
-    ++report().records;
-    slice.begin = row.integer(0);
-    slice.end = row.integer(1);
-    if (slice.begin < 0 || slice.end > kMaxTime || row.is_null(1)) {
-      ++report().malformed;
-      return false;
-    }
-    if (slice.end < slice.begin) {
-      ++report().backwards;
-      return false;
-    }
-    slice.begin += base_;
-    slice.end += base_;
-    return builder_.has_room();
-  }
-
   void add_gpu(Row row, Slice& slice, std::string_view name, const char* category,
                std::int64_t bytes) {
     slice.name = strings().intern(name);
     slice.category = strings().intern(category);
     slice.track = gpu_track(row.integer(2), row.integer(3), process_of(row.integer(5)));
     add_with_detail(slice, row.integer(4), bytes);
-  }
-
-  void add_with_detail(Slice& slice, std::int64_t correlation, std::int64_t bytes = kNone) {
-    Detail detail;
-    detail.correlation = static_cast<std::uint64_t>(correlation);
-    detail.bytes = bytes;
-    slice.detail = builder_.add_detail(detail);
-    builder_.add(slice);
   }
 
   void read_kernels() {
@@ -233,12 +175,7 @@ class NsysReader {
     each_slice(table, sql, [&](Row row, Slice& slice) {
       slice.track = host_track(row.integer(2), "thread");
       slice.name = strings().intern(row.text(4));
-      builder_.trace().launches.push_back(
-          {.begin = slice.begin,
-           .end = slice.end,
-           .correlation = static_cast<std::uint64_t>(row.integer(3)),
-           .track = slice.track,
-           .name = slice.name});
+      add_launch(slice, row.integer(3));
       if (options_.analysis) {
         ++report().ignored;
         return;
@@ -252,26 +189,23 @@ class NsysReader {
   void read_ranges() {
     const char* const table = "NVTX_EVENTS";
     const bool registered = table_columns(database_, table).contains("textId");
-    each_slice(
-        table,
-        registered ? "SELECT n.start, n.end, n.globalTid, coalesce(n.text, s.value, '') FROM "
+    each_slice(table,
+               registered
+                   ? "SELECT n.start, n.end, n.globalTid, coalesce(n.text, s.value, '') FROM "
                      "NVTX_EVENTS n LEFT JOIN StringIds s ON s.id = n.textId "
                      "WHERE n.end IS NOT NULL"
                    : "SELECT n.start, n.end, n.globalTid, coalesce(n.text, '') FROM NVTX_EVENTS n "
                      "WHERE n.end IS NOT NULL",
-        [&](Row row, Slice& slice) {
-          const std::string_view text = row.text(3);
-          slice.name = strings().intern(text);
-          slice.category = strings().intern("nvtx");
-          slice.track = host_track(row.integer(2), "NVTX of thread");
-          slice.kind = Kind::host;
-          if (calls_collective(text)) add_collective(text, slice, row.integer(2));
-          if (const std::int64_t step = step_of(text); step != kNone) {
-            builder_.trace().rank_steps.push_back(
-                {builder_.trace().tracks[slice.track].source, {step, slice.begin, slice.end}});
-          }
-          builder_.add(slice);
-        });
+               [&](Row row, Slice& slice) {
+                 const std::string_view text = row.text(3);
+                 slice.name = strings().intern(text);
+                 slice.category = strings().intern("nvtx");
+                 slice.track = host_track(row.integer(2), "NVTX of thread");
+                 slice.kind = Kind::host;
+                 if (calls_collective(text)) add_collective(text, slice, row.integer(2));
+                 add_step(text, slice);
+                 builder_.add(slice);
+               });
   }
 
   // "nccl:all_reduce, seq = 3, sizes = [[1024]], …", by torch.autograd.profiler.emit_nvtx.
@@ -328,10 +262,7 @@ class NsysReader {
     });
   }
 
-  Database database_;
   std::set<std::string> tables_;
-  const ImportOptions& options_;
-  TraceBuilder builder_;
   // device, stream or thread, process, kind
   TrackTable<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::string>> tracks_{builder_};
   std::map<std::int64_t, std::uint32_t> sources_;

@@ -26,18 +26,10 @@ std::string suffix_in(const std::set<std::string>& tables) {
   return {};
 }
 
-std::int64_t marked_step(std::string_view name) {
-  for (const char* prefix : {"ProfilerStep#", "step ", "step_", "step", "iteration ", "iter "}) {
-    const std::int64_t number = step_number(name, prefix);
-    if (number != kNone) return number;
-  }
-  return kNone;
-}
-
-class RocpdReader {
+class RocpdReader : private SqliteReader {
  public:
   RocpdReader(Database database, const ImportOptions& options)
-      : database_(std::move(database)), options_(options) {}
+      : SqliteReader(std::move(database), options) {}
 
   Trace read(const std::filesystem::path& path) {
     path_ = path.string();
@@ -49,52 +41,18 @@ class RocpdReader {
     read_processes();
     read_work();
     read_regions();
-    FileReport& report = builder_.report();
-    report.path = path_;
-    report.format = "rocpd";
-    std::error_code ignored;
-    report.bytes = std::filesystem::file_size(path, ignored);
+    builder_.describe(path, "rocpd");
     return builder_.finish();
   }
 
  private:
-  using Row = const Statement&;
-
   // Calls take(row) for each row; {} in the query is the suffix of the tables.
   template <typename Take>
   void each(std::string query, Take take) {
     for (std::size_t at = query.find("{}"); at != std::string::npos; at = query.find("{}")) {
       query.replace(at, 2, suffix_);
     }
-    auto rows = database_.prepare(query);
-    if (!rows) {
-      builder_.report().notes.push_back(rows.error().message);
-      return;
-    }
-    for (;;) {
-      const Result<bool> row = rows->step();
-      if (!row) {
-        ++builder_.report().truncated;
-        builder_.report().notes.push_back(row.error().message);
-      }
-      if (!row || !*row) return;
-      take(*rows);
-    }
-  }
-
-  // Columns 0 and 1: begin and end.
-  bool span_of(Row row, Slice& slice) {
-    constexpr Nanos kMaxTime = std::numeric_limits<Nanos>::max() / 4;
-    FileReport& report = builder_.report();
-    ++report.records;
-    slice.begin = row.integer(0);
-    slice.end = row.integer(1);
-    if (slice.begin < 0 || slice.end > kMaxTime) {
-      ++report.malformed;
-      return false;
-    }
-    if (slice.end < slice.begin) ++report.backwards;
-    return slice.end >= slice.begin && builder_.has_room();
+    each_row("rocpd", query, take);
   }
 
   void read_processes() {
@@ -127,7 +85,7 @@ class RocpdReader {
         "k.event_id LEFT JOIN \"rocpd_info_kernel_symbol{}\" s ON s.id = k.kernel_id",
         [&](Row row) {
           Slice slice;
-          if (!span_of(row, slice)) return;
+          if (!span_of(row, 0, slice)) return;
           slice.kind = options_.kinds.kind(row.text(6));
           add_work(row, slice, "kernel", kNone);
         });
@@ -141,7 +99,7 @@ class RocpdReader {
         "c.name_id",
         [&](Row row) {
           Slice slice;
-          if (!span_of(row, slice)) return;
+          if (!span_of(row, 0, slice)) return;
           slice.kind = Kind::memory;
           add_work(row, slice, "gpu_memcpy", row.integer(7));
         });
@@ -162,11 +120,7 @@ class RocpdReader {
       track.process = fmt::format("GPU {}", device);
       return track;
     });
-    Detail detail;
-    detail.correlation = row.is_null(5) ? 0 : static_cast<std::uint64_t>(row.integer(5));
-    detail.bytes = bytes;
-    slice.detail = builder_.add_detail(detail);
-    builder_.add(slice);
+    add_with_detail(slice, row.is_null(5) ? 0 : row.integer(5), bytes);
   }
 
   // API calls launch the work with their stack id; markers are ranges of the program.
@@ -179,7 +133,7 @@ class RocpdReader {
         "e.category_id",
         [&](Row row) {
           Slice slice;
-          if (!span_of(row, slice)) return;
+          if (!span_of(row, 0, slice)) return;
           slice.kind = Kind::host;
           slice.name = builder_.trace().strings.intern(row.text(5));
           slice.category = builder_.trace().strings.intern(row.text(6));
@@ -198,18 +152,8 @@ class RocpdReader {
 
   void add_region(Row row, const Slice& slice) {
     const bool marker = row.text(6).find("MARKER") != std::string_view::npos;
-    if (!marker && !row.is_null(4)) {
-      builder_.trace().launches.push_back(
-          {.begin = slice.begin,
-           .end = slice.end,
-           .correlation = static_cast<std::uint64_t>(row.integer(4)),
-           .track = slice.track,
-           .name = slice.name});
-    }
-    if (const std::int64_t step = marked_step(row.text(5)); marker && step != kNone) {
-      builder_.trace().rank_steps.push_back(
-          {builder_.trace().tracks[slice.track].source, {step, slice.begin, slice.end}});
-    }
+    if (!marker && !row.is_null(4)) add_launch(slice, row.integer(4));
+    if (marker) add_step(row.text(5), slice);
     if (options_.analysis && !marker) {
       ++builder_.report().ignored;
     } else {
@@ -225,9 +169,6 @@ class RocpdReader {
     return 0;
   }
 
-  Database database_;
-  const ImportOptions& options_;
-  TraceBuilder builder_;
   TrackTable<std::tuple<std::uint32_t, std::int64_t, std::int64_t>> tracks_{builder_};
   std::map<std::int64_t, std::uint32_t> sources_;
   std::string suffix_;

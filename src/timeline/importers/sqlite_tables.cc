@@ -1,5 +1,6 @@
 #include "timeline/importers/sqlite_tables.h"
 
+#include "timeline/importers/chrome_trace.h"
 #include "timeline/input/byte_source.h"
 
 namespace assay::timeline {
@@ -28,6 +29,51 @@ std::set<std::string> table_columns(Database& database, const std::string& table
   auto rows = database.prepare("SELECT name FROM pragma_table_info(?1)");
   if (rows) rows->bind(1, std::string_view(table));
   return texts(std::move(rows));
+}
+
+bool SqliteReader::span_of(Row row, Nanos base, Slice& slice) {
+  constexpr Nanos kMaxTime = std::numeric_limits<Nanos>::max() / 4;
+  ++report().records;
+  slice.begin = row.integer(0);
+  slice.end = row.integer(1);
+  if (slice.begin < 0 || slice.end > kMaxTime || row.is_null(1)) {
+    ++report().malformed;
+    return false;
+  }
+  if (slice.end < slice.begin) {
+    ++report().backwards;
+    return false;
+  }
+  slice.begin += base;
+  slice.end += base;
+  return builder_.has_room();
+}
+
+void SqliteReader::add_launch(const Slice& slice, std::int64_t correlation) {
+  builder_.trace().launches.push_back({.begin = slice.begin,
+                                       .end = slice.end,
+                                       .correlation = static_cast<std::uint64_t>(correlation),
+                                       .track = slice.track,
+                                       .name = slice.name});
+}
+
+void SqliteReader::add_step(std::string_view name, const Slice& slice) {
+  for (const char* prefix : {"ProfilerStep#", "step ", "step_", "step", "Step ", "iteration ",
+                             "iteration", "Iteration ", "iter "}) {
+    const std::int64_t number = step_number(name, prefix);
+    if (number == kNone) continue;
+    const std::uint32_t source = builder_.trace().tracks[slice.track].source;
+    builder_.trace().rank_steps.push_back({source, {number, slice.begin, slice.end}});
+    return;
+  }
+}
+
+void SqliteReader::add_with_detail(Slice& slice, std::int64_t correlation, std::int64_t bytes) {
+  Detail detail;
+  detail.correlation = static_cast<std::uint64_t>(correlation);
+  detail.bytes = bytes;
+  slice.detail = builder_.add_detail(detail);
+  builder_.add(slice);
 }
 
 }  // namespace assay::timeline
