@@ -170,7 +170,8 @@ void StageWatch::judge(std::vector<std::string>& lines) {
   }
   const std::size_t count = window_.size();
   std::set<std::int32_t> late;
-  for (const auto& [peer, excess] : outliers(peers, lower_median(std::move(totals)))) {
+  const std::vector<std::size_t> kinds(totals.size());  // all steps do the same work
+  for (const auto& [peer, excess] : outliers(peers, lower_median(std::move(totals)), kinds)) {
     if (!excess.lasting || excess.steps.back() + kClean < count) continue;
     const std::int32_t rank = numbers_[peer];
     late.insert(rank);
