@@ -128,6 +128,11 @@ ALARMS = [
         'reduction="sum")',
     ),
     (0, 'torch.nn.MultiLabelMarginLoss()(Tensor([5, 10], "float32"), Tensor([5, 10], "int64"))'),
+    (
+        1,
+        'torch.nn.functional.batch_norm(Tensor([2, 16, 8, 8], "float32", is_contiguous=False, '
+        'strides=[1024, 1, 128, 16]), Tensor([16], "float32"), Tensor([16], "float32"), None, None, True)',
+    ),
 ]
 
 

@@ -109,8 +109,14 @@ def _pairs(x: Any) -> str:
     return "two samples cancel" if len(x.shape) > 1 and x.size <= 2 * x.shape[1] else ""
 
 
+def _of_channel(x: Any, training: bool = False, train: bool = False) -> float | None:
+    """Channels last, the samples of a channel are added up one after the other."""
+    return x.size / max(1, x.shape[1]) if x.strides and (training or train) else None
+
+
 known(
     "batch_norm native_batch_norm _native_batch_norm_legit _batch_norm_with_update",
+    traits={"terms": _of_channel, "terms_back": _of_channel},
     undefined={"wide": _pairs},
 )
 
