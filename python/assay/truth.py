@@ -181,7 +181,9 @@ def evaluated(of: Call, variant: Widened, function: Any) -> Call:
     """The call of another variant, evaluated."""
     call = Call(of.context, of.job, variant)
     call.inputs.name_arguments()
-    call.evaluate(function)
+    without = of.entry is not None and of.entry.own and not specs_in(of.inputs.named.values())
+    with of.framework.wide_default() if without else nullcontext():  # a window has the default dtype
+        call.evaluate(function)
     return call
 
 

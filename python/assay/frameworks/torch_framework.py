@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -103,6 +104,16 @@ class TorchFramework(Graphs, Framework):
             # As Paddle's lane, which reads the variable itself. What has no such algorithm only warns.
             self.torch.use_deterministic_algorithms(True, warn_only=True)
         self.state = self._lane_state()
+
+    @contextmanager
+    def wide_default(self) -> Iterator[None]:
+        """A context in which tensors of the default dtype have float64."""
+        usual = self.torch.get_default_dtype()
+        self.torch.set_default_dtype(self.torch.float64)
+        try:
+            yield
+        finally:
+            self.torch.set_default_dtype(usual)
 
     def _lane_state(self) -> LaneState:
         torch, kind = self.torch, self._device.split(":")[0]
