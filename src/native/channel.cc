@@ -68,11 +68,11 @@ std::int64_t Channel::compiling(bool on) {
   std::atomic<std::int64_t>& started = arena_.header().started_ns;
   if (on) {  // a start that lies ahead: the limit begins then
     compiles_from_ns_ = now;
-    started.store(started.load() + kMostCompileNs);
+    started.store(started.load() + wire::kMostCompileNs);
     return 0;
   }
   const std::int64_t took = now - compiles_from_ns_;
-  started.store(started.load() - kMostCompileNs + took);
+  started.store(started.load() - wire::kMostCompileNs + took);
   return took;
 }
 

@@ -72,7 +72,6 @@ class Channel {
   std::uint32_t next_index_ = 0;
   wire::Bytes pending_;  // framed replies
   std::int64_t last_flush_ns_ = 0;
-  static constexpr std::int64_t kMostCompileNs = 240'000'000'000;
   int compilations_ = 0;  // of the running job that have not ended
   std::int64_t compiles_from_ns_ = 0;
   bool letting_go_ = false;  // the slot waits for the answer to an empty batch

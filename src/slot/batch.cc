@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "device/plugin_abi.h"
+#include "wire/arena.h"
 #include "wire/frame.h"
 
 namespace assay {
@@ -404,7 +405,7 @@ Status BatchRun::run_again(std::size_t job) {
   return {};
 }
 
-// The start of a running job moves while its lane compiles.
+// The start of a running job moves while its lane compiles. One that lies further ahead is a lie.
 void BatchRun::look_at_lane(std::size_t seat) {
   SeatState& state = states_[seat];
   const wire::ArenaHeader& header = seats_[seat].lane->arena()->header();
@@ -412,6 +413,7 @@ void BatchRun::look_at_lane(std::size_t seat) {
   if (running >= state.sent.size() || (state.at_hand && running < *state.at_hand)) return;
   const std::int64_t now = monotonic_ns();
   const std::int64_t started = header.started_ns.load(std::memory_order_relaxed);
+  if (state.at_hand == running && started > now + wire::kMostCompileNs) return;
   state.at_hand = running;
   state.since_ns = std::clamp(started, std::min(state.since_ns, now), now);
 }

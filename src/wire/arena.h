@@ -19,6 +19,8 @@ namespace assay::wire {
 inline constexpr std::uint32_t kIdle = 0xffff'ffff;
 // In ArenaHeader::end: the lane ends because its device reported a fault.
 inline constexpr std::uint32_t kEndOfDevice = 0x656e64ed;
+// How far ahead of now the start of a job lies at most, while its lane compiles.
+inline constexpr std::int64_t kMostCompileNs = 240'000'000'000;
 inline constexpr std::size_t kStagesOfLane = static_cast<std::size_t>(Stage::MAX) + 1;
 inline constexpr std::uint64_t kArenaBytes = std::uint64_t{1}
                                              << 38;  // of address space, not memory
