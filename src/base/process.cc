@@ -318,13 +318,14 @@ std::string signal_name(int number) {
 }
 
 std::optional<std::string> find_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) return name;
+  const auto runs = [](const std::string& file) { return ::access(file.c_str(), X_OK) == 0; };
+  if (name.find('/') != std::string::npos) return runs(name) ? std::optional(name) : std::nullopt;
   const char* path = std::getenv("PATH");
   std::string_view rest = path != nullptr ? path : "/usr/bin:/bin";
   while (!rest.empty()) {
     const std::size_t colon = rest.find(':');
     std::string candidate = std::string(rest.substr(0, colon)) + "/" + name;
-    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
+    if (runs(candidate)) return candidate;
     rest = colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
   }
   return std::nullopt;

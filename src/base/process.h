@@ -94,7 +94,7 @@ void count_as_spawned(pid_t pid);
 
 // "SIGSEGV" for 11, "signal 99" for a number without a name.
 std::string signal_name(int number);
-// The path of a program by PATH. A name with a slash is returned unchanged.
+// The path of a program that can run: a name with a slash, or one found by PATH.
 std::optional<std::string> find_program(const std::string& name);
 // The path of the running program.
 Result<std::string> own_executable();

@@ -326,11 +326,16 @@ TEST(BadFolders, PlantedFilesAreNotFollowed) {
   std::filesystem::create_directories(cli.run() / "lanes");
   ASSERT_EQ(::mkfifo((cli.run() / "report.html").c_str(), 0666), 0);
   ASSERT_TRUE(write_file(cli.folder() / "mine.txt", "mine"));
-  std::filesystem::create_symlink(cli.folder() / "mine.txt", cli.run() / "checkpoint.txt");
   CliResult result = cli.call_api({"--api_config=" + kEcho});
   EXPECT_EQ(result.status.code, 0) << result.output;
   EXPECT_TRUE(
       std::filesystem::is_regular_file(std::filesystem::symlink_status(cli.run() / "report.html")));
+  std::filesystem::remove_all(cli.run());
+  std::filesystem::create_directories(cli.run());
+  std::filesystem::create_symlink(cli.folder() / "mine.txt", cli.run() / "checkpoint.txt");
+  result = cli.call_api({"--api_config=" + kEcho});
+  EXPECT_EQ(result.status.code, 2) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("holds a file of another tool"));
   EXPECT_EQ(read_file(cli.folder() / "mine.txt"), "mine");
   for (const char* log : {"slot0.log", "server-paddle.log"}) {
     std::filesystem::remove_all(cli.run());
