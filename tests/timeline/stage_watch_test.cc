@@ -109,6 +109,19 @@ TEST_F(StageWatchTest, SingleSlowStepsNameNobody) {
   EXPECT_THAT(look(), IsEmpty());
 }
 
+TEST_F(StageWatchTest, StepsInWhichAGpuWaitsForItsHostAreNotCompared) {
+  for (const int rank : {0, 1}) {
+    std::ofstream file = open(rank);
+    file << fmt::format("assay-stages 1 {{\"rank\": {}}}\n", rank);
+    for (int step = 0; step < 100; ++step) {
+      file << step << (rank == 0 ? " 0 46000 0 0 0 host\n" : " 0 12000 0 34000 0\n");
+    }
+  }
+  EXPECT_THAT(look(), IsEmpty());
+  EXPECT_EQ(watch_.malformed(), 0);
+  EXPECT_THAT(watch_.table(), HasSubstr("in 90 of 90 steps a GPU waited for its host"));
+}
+
 TEST_F(StageWatchTest, WarmingUpNamesNobody) {
   write(2, 0, 100, [](int rank, int step) { return rank == 1 && step < 13 ? 400.0 : 100.0; });
   EXPECT_THAT(look(), IsEmpty());

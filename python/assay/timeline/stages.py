@@ -54,9 +54,10 @@ class StageFile:
         self.written = clock()
         atexit.register(self.flush)
 
-    def add(self, number: int, times: list[int]) -> None:
-        """Adds a step with the nanoseconds of its stages."""
-        self.lines.append(" ".join(map(str, (number, *(max(0, each) // 1000 for each in times)))))
+    def add(self, number: int, times: list[int], of_host: bool) -> None:
+        """Adds a step with the nanoseconds of its stages, in which a GPU waited for its host or not."""
+        words = [str(number), *(str(max(0, each) // 1000) for each in times), *["host"] * of_host]
+        self.lines.append(" ".join(words))
         if self.clock() - self.written >= 1:
             self.flush()
 
@@ -89,7 +90,8 @@ class Stages:
         self.number, self.every = 0, 1
         self.measuring = False  # in this step
         self.marks: Marks = []
-        self.over: deque[tuple[int, Marks]] = deque()  # steps that the GPU may not have reached
+        self.idle = 0  # marks of the step before which the GPU had done all that the host had given it
+        self.over: deque[tuple[int, Marks, bool]] = deque()  # steps that the GPU may not have reached
         self.phase = FORWARD  # to which the time belongs until the next mark
         self.inside = False  # a wrapped function
         self.thread = 0
@@ -107,6 +109,8 @@ class Stages:
         """What has run since the last mark belongs to this stage."""
         if self.measuring:
             begin = self.now()
+            last = self.marks[-1][1]
+            self.idle += not isinstance(last, int) and last.query()
             self.marks.append((stage, self._time(begin)))
             self.cost += self.now() - begin
 
@@ -131,7 +135,7 @@ class Stages:
         begin = self.now()
         self.mark(self.phase)
         if self.measuring:
-            self.over.append((self.number, self.marks))
+            self.over.append((self.number, self.marks, 4 * self.idle >= 3 * (len(self.marks) - 1)))
             self.costs.append(self.cost)
             self.cost = 0
         self.number = number
@@ -140,7 +144,7 @@ class Stages:
         self.measuring = chosen
         if self.measuring:
             self._find_cuda()
-            self.marks = [(FORWARD, self._time(begin))]
+            self.marks, self.idle = [(FORWARD, self._time(begin))], 0
         while self.over and self._deliver(*self.over[0]):
             self.over.popleft()
         self._pace(begin)
@@ -152,8 +156,8 @@ class Stages:
             self.cuda = torch.cuda
             self.stream = torch.cuda.current_stream()
 
-    def _deliver(self, number: int, marks: Marks) -> bool:
-        """Whether the step is over; then it goes to the file."""
+    def _deliver(self, number: int, marks: Marks, of_host: bool) -> bool:
+        """Whether the step is over; then it goes to the file, with a word if the host bounds it."""
         last = marks[-1][1]
         if not isinstance(last, int) and not last.query():
             return len(self.over) > 64  # the GPU hangs
@@ -164,7 +168,7 @@ class Stages:
                 times[stage] += took
         except (RuntimeError, TypeError, AttributeError):
             return True  # the step began without the GPU, or the program changed its stream
-        self.file.add(number, times)
+        self.file.add(number, times, of_host)
         return True
 
     def _pace(self, now: int) -> None:

@@ -24,6 +24,7 @@ namespace {
 constexpr std::string_view kMagic = "assay-stages ";
 constexpr std::string_view kVersion = "1 ";
 constexpr const char* kSuffix = ".stages";
+constexpr std::string_view kOfHost = " host";
 constexpr std::int64_t kWarmUp = 10;  // first steps, which are not compared
 constexpr std::size_t kWindow = 32;   // steps
 constexpr std::size_t kEvery = 4;     // steps between two judgements
@@ -93,6 +94,8 @@ Status StageWatch::take(const std::filesystem::path& path, std::string_view line
     return {};
   }
   Measured one;
+  one.of_host = line.ends_with(kOfHost);
+  if (one.of_host) line.remove_suffix(kOfHost.size());
   const char* at = line.data();
   const char* const end = at + line.size();
   bool good = true;
@@ -148,10 +151,17 @@ bool StageWatch::next_common() {
     if (!common) continue;
     std::vector<std::int32_t> numbers;
     Common step{latest, {}};
+    bool of_host = false;
     for (Rank* rank : ranks) {
       numbers.push_back(rank->number);
       step.times.push_back(rank->pending.front().times);
+      of_host |= rank->pending.front().of_host;
       rank->pending.pop_front();
+    }
+    // Of equal hosts one is the last, for which all GPUs wait: it is not slow.
+    if (of_host) {
+      ++of_hosts_;
+      continue;
     }
     if (numbers != numbers_) window_.clear();
     numbers_ = std::move(numbers);
@@ -266,6 +276,10 @@ std::string StageWatch::table() const {
                         rank->steps, millis(own(rank->total)) / steps);
     for (const Nanos total : rank->total) text += fmt::format("{:>14.1f}", millis(total) / steps);
     text += '\n';
+  }
+  if (of_hosts_ > 0) {
+    text += fmt::format("in {} of {} steps a GPU waited for its host: they are not compared\n",
+                        of_hosts_, of_hosts_ + judged_);
   }
   if (malformed_ > 0) text += fmt::format("{} malformed lines are left out\n", malformed_);
   return text;

@@ -5,6 +5,7 @@
 // `assay timeline record --watch` makes a text file of each rank, rank3.stages:
 //   assay-stages 1 {"rank": 3, "host": "node1", "pid": 71}
 //   1 20 1503 3011 702 410       a step's number, then the microseconds of its stages
+//   2 20 1503 3011 702 410 host  … in which the GPU waited for its host
 // A rank has a shared lock on its file as long as it lives. The steps that a rank measures are
 // among those of each rank that measures more.
 
@@ -48,6 +49,7 @@ class StageWatch {
   struct Measured {
     std::int64_t step = 0;
     StageTimes times{};
+    bool of_host = false;
   };
   struct Rank {
     std::int32_t number = kNone;
@@ -80,6 +82,7 @@ class StageWatch {
   std::deque<Common> window_;
   std::uint64_t judged_ = 0;                   // common steps
   std::map<std::int32_t, std::int64_t> slow_;  // rank → since which step
+  std::uint64_t of_hosts_ = 0;                 // common steps
   std::uint64_t malformed_ = 0;
 };
 
