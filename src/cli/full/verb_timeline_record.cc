@@ -306,7 +306,7 @@ Verb add_timeline_record(CLI::App& timeline) {
       "With --ring: also write it when a step takes this multiple of the median (1.5x)");
   CLI::Option* watch = app->add_flag(
       "--watch", options->watch,
-      "Record only the stages of each step, at 0.2% of its time, and name slow ranks meanwhile");
+      "Record only the stages of steps, which costs little, and name slow ranks meanwhile");
   for (const char* name :
        {"--steps", "--seconds", "--paused", "--every", "--ring", "--hang", "--slow", "--library"}) {
     watch->excludes(app->get_option(name));
