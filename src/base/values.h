@@ -4,7 +4,6 @@
 
 #include <charconv>
 #include <string_view>
-#include <utility>
 
 namespace assay {
 
@@ -17,10 +16,10 @@ bool read_number(std::string_view text, Number& number) {
 
 // The value under a key, or `otherwise`.
 template <typename Map>
-typename Map::mapped_type value_at(const Map& map, const typename Map::key_type& key,
-                                   typename Map::mapped_type otherwise = {}) {
+auto value_at(const Map& map, const typename Map::key_type& key,
+              const typename Map::mapped_type& otherwise = {}) -> Map::mapped_type {
   const auto found = map.find(key);
-  return found == map.end() ? std::move(otherwise) : found->second;
+  return found == map.end() ? otherwise : found->second;
 }
 
 }  // namespace assay

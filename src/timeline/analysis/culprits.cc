@@ -292,7 +292,8 @@ class CulpritFinder {
     all.cause = found[0].cause;
     all.operation = found[0].operation;
     all.in_turn = true;
-    found.assign(1, std::move(all));
+    found.clear();
+    found.push_back(std::move(all));
   }
 
   // The compute time of each stage: the mean over its devices.

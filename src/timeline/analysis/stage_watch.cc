@@ -265,6 +265,7 @@ bool StageWatch::ended() const {
 
 std::string StageWatch::table() const {
   std::vector<std::pair<std::int32_t, const Rank*>> ranks;
+  ranks.reserve(ranks_.size());
   for (const auto& [name, rank] : ranks_) ranks.emplace_back(rank.number, &rank);
   std::ranges::sort(ranks);
   std::string text = fmt::format("{:<6}{:>9}{:>12}", "rank", "measured", "own ms");
