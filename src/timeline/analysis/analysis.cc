@@ -202,7 +202,9 @@ void add_pauses(const std::vector<Device>& devices, const Trace& trace, Analysis
       if (behind != device.any.begin()) last = std::max(last, std::prev(behind)->end);
       if (behind != device.any.end()) first = std::min(first, behind->begin);
     }
-    if (first > last && last > std::numeric_limits<Nanos>::min()) analysis.pauses[i] = first - last;
+    const bool between_work =
+        last > std::numeric_limits<Nanos>::min() && first < std::numeric_limits<Nanos>::max();
+    if (between_work && first > last) analysis.pauses[i] = first - last;
     if (!launched) {
       analysis.lengths[i] += std::max<Nanos>(0, boundary - analysis.windows[i].end);
     }
