@@ -1,10 +1,13 @@
 #include "timeline/serving.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <set>
 #include <tuple>
 #include <unordered_map>
+
+#include "base/text.h"
 
 namespace assay::timeline {
 namespace {
@@ -26,48 +29,173 @@ std::pair<std::int64_t, std::int64_t> counts_behind(std::string_view name, std::
   return {number_behind(rest, word), detailed > 0 ? detailed : number_behind(tokens, "(")};
 }
 
+ServingBatch batch_of(std::int64_t prefills, std::int64_t prefill_tokens, std::int64_t decodes,
+                      std::int64_t decode_tokens) {
+  ServingBatch batch{ServingBatch::kMixed, prefills + decodes, prefill_tokens, decode_tokens};
+  if (decodes == 0) batch.phase = ServingBatch::kPrefill;
+  if (prefills == 0) batch.phase = ServingBatch::kDecode;
+  if (prefills > 0 && prefill_tokens == 0) batch.prefill_tokens = kNone;
+  return batch;
+}
+
+// "step[EXTEND bs=2 toks=6144]", "prefill[bs=2 tok=6144]", "decode[bs=4 tok=6 p=1 d=3]".
+ServingBatch batch_in_brackets(std::string_view name) {
+  const auto has = [&](std::string_view word) { return name.find(word) != std::string_view::npos; };
+  const bool step = name.starts_with("step[");
+  const std::size_t open = name.find('[');
+  const std::string mode =
+      lowered(step ? name.substr(open + 1, name.find(' ') - open - 1) : name.substr(0, open));
+  const std::int64_t size = number_behind(name, "bs=");
+  const std::int64_t tokens = number_behind(name, step ? "toks=" : "tok=");
+  if (has(" c=") && has(" g=")) {  // SGLang's MIXED, with details
+    return batch_of(number_behind(name, " c="), number_behind(name, "c_sq="),
+                    number_behind(name, " g="), number_behind(name, "g_sq="));
+  }
+  if (mode == "mixed" || (mode == "decode" && number_behind(name, " p=") > 0)) {
+    return {ServingBatch::kMixed, size};
+  }
+  if (mode == "extend" || mode.ends_with("prefill")) return batch_of(size, tokens, 0, 0);
+  // The draft model's tokens are none until the target model has verified them.
+  if (mode.starts_with("draft")) return batch_of(0, 0, size, 0);
+  if (mode != "decode" && mode != "target_verify") return {ServingBatch::kUnknown, size};
+  return batch_of(0, 0, size, std::max({size, tokens, number_behind(name, "g_sq=")}));
+}
+
+// What the attention kernels of a batch say of its phase. Most attention kernels serve both.
+enum Sign : unsigned { kNoSign = 0, kOfDecode = 1, kOfPrefill = 2, kOfBoth = 4 };
+
+Sign sign_of(std::string_view kernel) {
+  const std::string name = lowered(kernel);
+  const auto any = [&](std::initializer_list<const char*> words) {
+    return std::ranges::any_of(words, [&](const char* w) { return name.find(w) != name.npos; });
+  };
+  const bool cache = any({"and_cache", "store_kv", "kv_indices", "append", "unified_attention_2d"});
+  if (cache || !any({"attn", "attention", "mha", "mla", "flash_fwd", "kvcache", "fwd_kernel",
+                     "fwd_grouped"})) {
+    return kNoSign;
+  }
+  if (any({"paged_attention", "decode", "forgen", "unified_attention_3d", "kernel_stage"})) {
+    return kOfDecode;
+  }
+  return any({"persistentcontext", "staticcontext"}) ? kOfPrefill : kOfBoth;
+}
+
+// Tells batches apart of which the kernels know the phase.
+void ask_kernels(const Trace& trace, std::vector<ServingStep>& steps) {
+  std::vector<unsigned> signs(steps.size());
+  std::unordered_map<StringId, Sign> known;
+  const auto untold = [](const ServingStep& one) {
+    return one.batch.phase == ServingBatch::kUnknown;
+  };
+  if (std::ranges::none_of(steps, untold)) return;
+  for (const Slice& slice : trace.slices) {
+    const Launch* launch = trace.tracks[slice.track].gpu ? trace.launch_of(slice) : nullptr;
+    if (launch == nullptr) continue;
+    const auto key = std::pair(trace.tracks[slice.track].source, launch->begin);
+    const auto after = std::ranges::upper_bound(steps, key, {}, [](const ServingStep& one) {
+      return std::pair(one.mark.source, one.mark.step.begin);
+    });
+    if (after == steps.begin() || std::prev(after)->mark.source != key.first) continue;
+    const auto [sign, is_new] = known.try_emplace(slice.name);
+    if (is_new) sign->second = sign_of(trace.strings.text(slice.name));
+    signs[static_cast<std::size_t>(after - steps.begin()) - 1] |= sign->second;
+  }
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (!untold(steps[i])) continue;
+    std::string_view& phase = steps[i].batch.phase;
+    if (signs[i] == kOfDecode) phase = ServingBatch::kDecode;
+    if (signs[i] == kOfPrefill) phase = ServingBatch::kPrefill;
+    if (signs[i] == (kOfDecode | kOfPrefill)) phase = ServingBatch::kMixed;
+  }
+}
+
+// The last functions of Python's frames around a batch; the last two in traces whose forward_extend
+// is not only for prompts.
+constexpr std::array<std::string_view, 6> kFrames{"): execute_model",    "): forward_decode",
+                                                  "): forward_extend",   "): replay",
+                                                  "): mix_with_running", "): verify"};
+
+// Whether SGLang also decodes in forward_extend: with mixed chunks, and to verify drafts.
+bool extends_decode(const Trace& trace) {
+  for (StringId id = 0; id < trace.strings.size(); ++id) {
+    const std::string_view name = trace.strings.text(id);
+    if (name.ends_with(kFrames[4]) || name.ends_with(kFrames[5])) return true;
+  }
+  return false;
+}
+
+template <typename Parse>
+std::vector<ServingStep> marked(const Trace& trace, Parse parse) {
+  std::unordered_map<StringId, std::optional<ServingBatch>> parsed;
+  std::vector<ServingStep> steps;
+  const auto take = [&](const auto& event) {
+    const Track& track = trace.tracks[event.track];
+    if (track.gpu || track.jobs) return;
+    const auto [entry, is_new] = parsed.try_emplace(event.name);
+    if (is_new) entry->second = parse(trace.strings.text(event.name));
+    if (!entry->second) return;
+    steps.push_back({{track.source, {0, event.begin, event.end}}, *entry->second});
+  };
+  for (const Slice& slice : trace.slices) take(slice);
+  for (const HostCall& call : trace.host_calls) take(call);
+  return steps;
+}
+
 }  // namespace
 
 std::optional<ServingBatch> parse_serving_batch(std::string_view name) {
   const auto has = [&](std::string_view word) { return name.find(word) != std::string_view::npos; };
   ServingBatch batch;
   if (name.starts_with("execute_") && has("context_") && has("generation_")) {
-    std::tie(batch.prefills, batch.prefill_tokens) = counts_behind(name, "context_");
-    std::tie(batch.decodes, batch.decode_tokens) = counts_behind(name, "generation_");
+    const auto [prefills, prefill_tokens] = counts_behind(name, "context_");
+    const auto [decodes, decode_tokens] = counts_behind(name, "generation_");
+    batch = batch_of(prefills, prefill_tokens, decodes, decode_tokens);
   } else if (name.starts_with("execute_new_") && has("_cached_")) {
-    batch.prefills = number_behind(name, "_new_");
-    batch.decodes = batch.decode_tokens = number_behind(name, "_cached_");
-  } else if (const bool step = name.starts_with("step[");
-             has("bs=") && has("]") &&
-             (step || name.starts_with("prefill[") || name.starts_with("decode["))) {
-    const std::int64_t size = number_behind(name, "bs=");
-    const std::int64_t tokens = number_behind(name, step ? "toks=" : "tok=");
-    if (step && has(" c=") && has(" g=")) {  // SGLang's MIXED, with details
-      batch = {number_behind(name, " c="), number_behind(name, "c_sq="), number_behind(name, " g="),
-               number_behind(name, "g_sq=")};
-    } else if (has("DECODE") || name.starts_with("decode[")) {
-      batch.decodes = size;
-      batch.decode_tokens = std::max({size, tokens, number_behind(name, "g_sq=")});
-    } else {
-      batch.prefills = size;
-      batch.prefill_tokens = tokens;
-    }
-  } else {
-    return std::nullopt;
+    // A running request decodes, or computes the next chunk of a long prompt.
+    const std::int64_t running = number_behind(name, "_cached_");
+    batch.requests = number_behind(name, "_new_") + running;
+    if (running == 0) batch.phase = ServingBatch::kPrefill;
+  } else if (const std::size_t at = name.find(" ctx reqs, "); at != std::string_view::npos) {
+    // TensorRT-LLM: "[Executor] _forward_step 7: 2 ctx reqs, 3 gen reqs"
+    const std::int64_t decodes = number_behind(name, " ctx reqs, ");
+    batch = batch_of(number_behind(name.substr(name.rfind(' ', at - 1)), " "), 0, decodes, decodes);
+  } else if (has("bs=") && has("]") &&
+             (name.starts_with("step[") || name.starts_with("prefill[") ||
+              name.starts_with("decode["))) {
+    batch = batch_in_brackets(name);
   }
-  return batch.prefills + batch.decodes > 0 ? std::optional(batch) : std::nullopt;
+  return batch.requests > 0 ? std::optional(batch) : std::nullopt;
+}
+
+bool is_serving_frame(std::string_view name) {
+  return std::ranges::any_of(kFrames, [&](std::string_view end) { return name.ends_with(end); });
+}
+
+std::optional<ServingBatch> parse_serving_frame(std::string_view name) {
+  if (name == "gpu_model_runner: forward") return ServingBatch{};
+  if (!is_serving_frame(name)) return std::nullopt;
+  const std::size_t end = name.rfind("): ");
+  const std::size_t slash = name.rfind('/', end);
+  const std::string_view file = name.substr(slash + 1, end - slash - 1);
+  const std::string_view function = name.substr(end + 3);
+  if (file.starts_with("cuda_graph_runner.py") && function == "replay") {
+    return ServingBatch{ServingBatch::kDecode};
+  }
+  if (file.find("model_runner") == std::string_view::npos) return std::nullopt;
+  if (function == "forward_decode") return ServingBatch{ServingBatch::kDecode};
+  if (function == "forward_extend") return ServingBatch{ServingBatch::kPrefill};
+  return function == "execute_model" ? std::optional(ServingBatch{}) : std::nullopt;
 }
 
 std::vector<ServingStep> serving_steps(const Trace& trace) {
-  std::unordered_map<StringId, std::optional<ServingBatch>> parsed;
-  std::vector<ServingStep> steps;
-  for (const Slice& slice : trace.slices) {
-    const Track& track = trace.tracks[slice.track];
-    if (track.gpu || track.jobs) continue;
-    const auto [entry, is_new] = parsed.try_emplace(slice.name);
-    if (is_new) entry->second = parse_serving_batch(trace.strings.text(slice.name));
-    if (entry->second)
-      steps.push_back({{track.source, {0, slice.begin, slice.end}}, *entry->second});
+  std::vector<ServingStep> steps = marked(trace, parse_serving_batch);
+  if (steps.empty()) {
+    steps = marked(trace, parse_serving_frame);
+    if (extends_decode(trace)) {
+      for (ServingStep& one : steps) {
+        if (one.batch.phase == ServingBatch::kPrefill) one.batch.phase = ServingBatch::kUnknown;
+      }
+    }
   }
   std::ranges::sort(steps, {}, [](const ServingStep& one) {
     return std::tuple(one.mark.source, one.mark.step.begin, -one.mark.step.end);
@@ -79,6 +207,7 @@ std::vector<ServingStep> serving_steps(const Trace& trace) {
     outer.push_back(one);
     outer.back().mark.step.number = same ? std::prev(outer.end(), 2)->mark.step.number + 1 : 0;
   }
+  ask_kernels(trace, outer);
   return outer;
 }
 

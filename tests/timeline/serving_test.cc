@@ -15,36 +15,114 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 TEST(ServingBatches, OfKnownServers) {
-  struct Counts {
-    const char* name;
-    int prefills, prefill_tokens, decodes, decode_tokens;
-  };
-  for (const Counts& known :
-       {Counts{"execute_context_2(14721)_generation_0(0)", 2, 14721, 0, 0},
-        Counts{"execute_context_0(0)_generation_64(64)", 0, 0, 64, 64},
-        Counts{"execute_context_2(6144)_generation_3(3)", 2, 6144, 3, 3},
-        Counts{"execute_6147_context_2(sq6144sk7144sqsq20971520sqsk23019520)_generation_3("
-               "sq3sk6144sqsq3sqsk6144)",
-               2, 6144, 3, 3},
-        Counts{"execute_new_1_cached_7", 1, 0, 7, 7},
-        Counts{"step[EXTEND bs=15 toks=15360]", 15, 15360, 0, 0},
-        Counts{"step[DECODE bs=32]", 0, 0, 32, 32},
-        Counts{"step[DECODE bs=64 g_sq=128 g_sqsq=256 g_sqsk=262144 g_sk=131072]", 0, 0, 64, 128},
-        Counts{"step[MIXED bs=2 c=1 g=1 c_sq=5 c_sk=8 c_sqsq=25 c_sqsk=40 g_sq=1 g_sk=12]", 1, 5, 1,
-               1},
-        Counts{"prefill[bs=2 tok=14721 ctx=[7803, 6918]]", 2, 14721, 0, 0},
-        Counts{"decode[bs=117/128 tok=117 d=117]", 0, 0, 117, 117}}) {
-    const auto batch = parse_serving_batch(known.name);
-    ASSERT_TRUE(batch) << known.name;
-    EXPECT_EQ(batch->prefills, known.prefills) << known.name;
-    EXPECT_EQ(batch->prefill_tokens, known.prefill_tokens) << known.name;
-    EXPECT_EQ(batch->decodes, known.decodes) << known.name;
-    EXPECT_EQ(batch->decode_tokens, known.decode_tokens) << known.name;
+  const auto prefill = ServingBatch::kPrefill;
+  const auto decode = ServingBatch::kDecode;
+  const auto mixed = ServingBatch::kMixed;
+  for (const auto& [name, expected] : std::initializer_list<std::pair<const char*, ServingBatch>>{
+           {"execute_context_2(14721)_generation_0(0)", {prefill, 2, 14721, 0}},
+           {"execute_context_0(0)_generation_64(64)", {decode, 64, 0, 64}},
+           {"execute_context_2(6144)_generation_3(3)", {mixed, 5, 6144, 3}},
+           {"execute_6147_context_2(sq6144sk7144sqsq20971520sqsk23019520)_generation_3("
+            "sq3sk6144sqsq3sqsk6144)",
+            {mixed, 5, 6144, 3}},
+           {"execute_new_2_cached_0", {prefill, 2}},
+           {"execute_new_1_cached_7", {ServingBatch::kUnknown, 8}},
+           {"execute_new_0_cached_7", {ServingBatch::kUnknown, 7}},
+           {"step[EXTEND bs=15 toks=15360]", {prefill, 15, 15360, 0}},
+           {"step[SPLIT_PREFILL bs=15]", {prefill, 15, kNone, 0}},
+           {"step[DECODE bs=32]", {decode, 32, 0, 32}},
+           {"step[DECODE bs=64 g_sq=128 g_sqsq=256 g_sqsk=262144 g_sk=131072]",
+            {decode, 64, 0, 128}},
+           {"step[TARGET_VERIFY bs=4]", {decode, 4, 0, 4}},
+           {"step[DRAFT_EXTEND_V2 bs=4]", {decode, 4, 0, 0}},
+           {"step[MIXED bs=5]", {mixed, 5}},
+           {"step[MIXED bs=2 c=1 g=1 c_sq=5 c_sk=8 c_sqsq=25 c_sqsk=40 g_sq=1 g_sk=12]",
+            {mixed, 2, 5, 1}},
+           {"step[DLLM_EXTEND bs=5]", {ServingBatch::kUnknown, 5}},
+           {"prefill[bs=2 tok=14721 ctx=[7803, 6918]]", {prefill, 2, 14721, 0}},
+           {"decode[bs=117/128 tok=117 d=117]", {decode, 117, 0, 117}},
+           {"decode[bs=128 tok=384 p=2 d=126]", {mixed, 128}},
+           {"[Executor] _forward_step 7: 2 ctx reqs, 3 gen reqs", {mixed, 5, kNone, 3}},
+           {"_forward_step: 0 ctx reqs, 12 gen reqs", {decode, 12, 0, 12}}}) {
+    const auto batch = parse_serving_batch(name);
+    ASSERT_TRUE(batch) << name;
+    EXPECT_EQ(*batch, expected) << name << " is " << batch->phase << " " << batch->requests << " "
+                                << batch->prefill_tokens << " " << batch->decode_tokens;
   }
-  for (const char* other : {"execute_model", "step", "step[", "decode", "execute_context_",
-                            "prefill[]", "execute_context_0(0)_generation_0(0)", ""}) {
+  for (const char* other :
+       {"execute_model", "step", "step[", "decode", "execute_context_", "prefill[]",
+        "execute_context_0(0)_generation_0(0)", "step[IDLE bs=0]", " ctx reqs, ", ""}) {
     EXPECT_FALSE(parse_serving_batch(other)) << other;
   }
+}
+
+constexpr const char* kRunner = "/srv/sglang/srt/model_executor/model_runner.py(2130): ";
+constexpr const char* kVllm = "vllm/v1/worker/gpu_model_runner.py(3310): ";
+
+// Batches of 500 us without ranges, each in a Python frame with one attention kernel.
+class Frames : public TheInsights {
+ protected:
+  void batches(std::initializer_list<std::pair<std::string, const char*>> frames,
+               const std::string& more = "") {
+    RankTrace rank(0, 1);
+    int at = 0;
+    for (const auto& [frame, kernel] : frames) {
+      rank.event(
+          fmt::format(R"("cat":"python_function","name":"{}","ts":{},"dur":100)", frame, at));
+      rank.kernel("reshape_and_cache_flash_kernel", at + 4, at + 5, at + 10);
+      rank.kernel(kernel, at + 10, at + 10, at + 400);
+      at += 500;
+    }
+    if (!more.empty()) {
+      rank.event(fmt::format(R"("cat":"python_function","name":"{}","ts":{},"dur":9)", more, at));
+    }
+    load({rank});
+    for (const ServingPhase& phase : insights_.serving) {
+      phases_[phase.name] = phase.steps;
+      EXPECT_EQ(phase.requests, kNone);
+    }
+  }
+  std::map<std::string, std::size_t> phases_;
+};
+
+TEST_F(Frames, TellPrefillFromDecode) {
+  batches({{std::string(kRunner) + "forward_extend", "flash_fwd_kernel"},
+           {std::string(kRunner) + "forward_decode", "flash_fwd_kernel"},
+           {"sglang/srt/model_executor/cuda_graph_runner.py(880): replay", "flash_fwd_kernel"}});
+  EXPECT_THAT(phases_, ElementsAre(std::pair("decode", 2U), std::pair("prefill", 1U)));
+  EXPECT_EQ(analysis_.steps.size(), 3U);
+  EXPECT_THAT(insights_table(insights_), HasSubstr("?"));
+  EXPECT_THAT(answer_table(analysis_, insights_), testing::Not(HasSubstr("inference:")));
+}
+
+TEST_F(Frames, OfMixedChunksTellNoPrefill) {
+  batches({{std::string(kRunner) + "forward_extend", "flash_fwd_kernel"}},
+          "sglang/srt/managers/schedule_batch.py(1671): mix_with_running");
+  EXPECT_THAT(phases_, ElementsAre(std::pair("not told apart", 1U)));
+  EXPECT_THAT(answer_table(analysis_, insights_),
+              HasSubstr("inference: nothing in the trace tells"));
+}
+
+TEST_F(Frames, LeaveThePhaseToKernelsThatAreSure) {
+  const std::string run = std::string(kVllm) + "execute_model";
+  batches({{run, "void vllm::paged_attention_v2_kernel<float>(float*)"},
+           {run, "kernel_unified_attention_3d"},
+           {run, "fmhaSm100aKernel_QkvE4m3OBfloat16H64PagedKvCausalP16VarSeqQ128PersistentContext"},
+           {run, "_fwd_grouped_kernel_stage1"},
+           {run, "void flash::flash_fwd_splitkv_kernel<T>(P)"},
+           {run, "void flashinfer::BatchPrefillWithPagedKVCacheKernel<K>(P)"},
+           {run, "kernel_unified_attention_2d"}});
+  EXPECT_THAT(phases_, ElementsAre(std::pair("decode", 3U), std::pair("not told apart", 3U),
+                                   std::pair("prefill", 1U)));
+}
+
+TEST_F(TheInsights, AServerWithoutBatchesIsTold) {
+  RankTrace rank(0, 1);
+  rank.kernel("void vllm::reshape_and_cache_flash_kernel<T>(T*)", 0, 5, 10);
+  rank.kernel("void flash::flash_fwd_splitkv_kernel<T>(P)", 2, 10, 90);
+  load({rank});
+  EXPECT_THAT(answer_table(analysis_, insights_),
+              HasSubstr("inference: nothing in the trace tells"));
 }
 
 // A prefill of 400 us, then three decodes of 100 us by a graph of two kernels; before each decode

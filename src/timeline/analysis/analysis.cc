@@ -259,11 +259,14 @@ Analysis analyse(const Trace& trace, bool waits) {
   const Windows windows(trace, devices);
   const Pipelines pipelines = pipelines_of(trace, devices, windows, analysis.steps);
   const auto batches = serving_batches(trace);
-  std::map<ServingBatch, std::size_t> kinds;
-  for (const Step& step : analysis.steps) {
-    const auto batch = batches.find(step.number);
+  std::map<std::pair<ServingBatch, std::size_t>, std::size_t> kinds;
+  for (std::size_t i = 0; i < analysis.steps.size(); ++i) {
+    const Step& step = analysis.steps[i];
+    const auto found = batches.find(step.number);
+    const ServingBatch batch = found == batches.end() ? ServingBatch() : found->second;
+    const bool unlike = !batches.empty() && !batch.sized();
     analysis.kinds.push_back(
-        batch == batches.end() ? 0 : kinds.try_emplace(batch->second, kinds.size()).first->second);
+        kinds.try_emplace({batch, unlike ? i + 1 : 0}, kinds.size()).first->second);
     analysis.schedules.push_back(schedule_of(devices, pipelines, windows, step));
     analysis.windows.push_back(windows.of_all(devices, step));
     analysis.lengths.push_back(windows.length(devices, step));

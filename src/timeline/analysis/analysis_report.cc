@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/statistics.h"
 #include "base/table.h"
+#include "timeline/analysis/report_text.h"
 #include "timeline/analysis/reports.h"
 
 namespace assay::timeline {
@@ -98,11 +99,6 @@ ordered_json to_json(const TimeShare& time, const WorkCounts& counts) {
                       {"copies", counts.copies}};
   object.update(to_json(time));
   return object;
-}
-
-// null for an unknown number.
-ordered_json known(std::int64_t number) {
-  return number == kNone ? ordered_json() : ordered_json(number);
 }
 
 // Work that no step launched: one line for each device with such work.

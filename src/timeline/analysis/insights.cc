@@ -393,6 +393,7 @@ std::string answer_table(const Analysis& analysis, const Insights& insights, std
   if (text.empty() && analysis.devices.size() > 1) {
     text = "no rank, host, stage, link or step stands out\n";
   }
+  text += serving_advice(insights.serving, insights.kernels);
   return text.empty() ? text : text + '\n';
 }
 

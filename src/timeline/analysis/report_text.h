@@ -1,10 +1,12 @@
 #pragma once
 
-// How tables on a terminal shorten what is long.
+// How tables on a terminal shorten what is long, and how JSON shows what is unknown.
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/table.h"
+#include "timeline/model.h"
 
 namespace assay::timeline {
 
@@ -17,6 +19,11 @@ inline std::string short_name(const std::string& name) {
   std::size_t cut = kMaxName - 3;
   while (cut > 0 && (static_cast<unsigned char>(name[cut]) & 0xc0U) == 0x80U) --cut;
   return name.substr(0, cut) + "...";
+}
+
+// null for an unknown number.
+inline nlohmann::ordered_json known(std::int64_t number) {
+  return number == kNone ? nlohmann::ordered_json() : nlohmann::ordered_json(number);
 }
 
 // The table behind a blank line; "" without a row.

@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "timeline/analysis/analysis.h"
+#include "timeline/analysis/kernels.h"
 #include "timeline/model.h"
 
 namespace assay::timeline {
 
-// The steps of one phase: "prefill", "decode", "prefill and decode".
+// The steps of one phase of ServingBatch. kNone: a step does not tell.
 struct ServingPhase {
   std::string name;
   std::size_t steps = 0;
@@ -27,6 +28,9 @@ struct ServingPhase {
 
 // Empty without steps of a server.
 std::vector<ServingPhase> serving_phases(const Trace& trace, const Analysis& analysis);
+// How to tell the batches of a server apart, where the trace does not; empty for other traces.
+std::string serving_advice(const std::vector<ServingPhase>& phases,
+                           const std::vector<KernelRow>& kernels);
 std::string serving_table(const std::vector<ServingPhase>& phases);
 nlohmann::ordered_json serving_json(const std::vector<ServingPhase>& phases);
 

@@ -15,6 +15,7 @@
 #include "timeline/importers/chrome_source.h"
 #include "timeline/importers/split_processes.h"
 #include "timeline/input/args_store.h"
+#include "timeline/serving.h"
 
 namespace assay::timeline {
 namespace {
@@ -154,7 +155,8 @@ class ChromeBuilder {
     if (options_.analysis && (kind == EventKind::host || kind == EventKind::other)) {
       if (kind == EventKind::host) count_process(event);
       constexpr Nanos kLong = 1'000'000;
-      if (event.duration >= kLong && trace().host_calls.size() < kMaxImportedSlices) {
+      if ((event.duration >= kLong || is_serving_frame(event.name)) &&
+          trace().host_calls.size() < kMaxImportedSlices) {
         trace().host_calls.push_back({event.begin, event.begin + event.duration,
                                       thread_of(event, false).track,
                                       trace().strings.intern_valid(event.name)});
