@@ -33,16 +33,24 @@ class StageWatchTest : public testing::Test {
   void write(int ranks, int first, int end, const Work& work, int every = 1) {
     for (int rank = 0; rank < ranks; ++rank) {
       std::ofstream file = open(rank);
-      if (first == 0) file << fmt::format("assay-stages 1 {{\"rank\": {}}}\n", rank);
+      if (first == 0) file << fmt::format("assay-stages 2 {{\"rank\": {}}}\n", rank);
       for (int step = first; step < end; ++step) {
         double longest = 0;
         for (int other = 0; other < ranks; ++other) longest = std::max(longest, work(other, step));
         const double own = work(rank, step);
         if (step % every != 0) continue;
-        file << fmt::format("{} {:.0f} {:.0f} {:.0f} {:.0f} {:.0f}\n", step, 0.1 * own * 1000,
-                            0.3 * own * 1000, 0.5 * own * 1000, (longest - own + 2) * 1000,
-                            0.1 * own * 1000);
+        file << fmt::format("{} {:.0f} {:.0f} {:.0f} {:.0f} {:.0f} {:.0f}\n", step,
+                            0.1 * own * 1000, 0.3 * own * 1000, 0.5 * own * 1000,
+                            (longest - own + 2) * 1000, 0.1 * own * 1000, 0.1 * own * 1000);
       }
+    }
+  }
+  // Steps of which each rank has the same line.
+  void write_lines(const std::vector<std::string>& lines, int first, int end) {
+    for (std::size_t rank = 0; rank < lines.size(); ++rank) {
+      std::ofstream file = open(static_cast<int>(rank));
+      if (first == 0) file << fmt::format("assay-stages 2 {{\"rank\": {}}}\n", rank);
+      for (int step = first; step < end; ++step) file << step << ' ' << lines[rank] << '\n';
     }
   }
   std::vector<std::string> look() {
@@ -109,17 +117,37 @@ TEST_F(StageWatchTest, SingleSlowStepsNameNobody) {
   EXPECT_THAT(look(), IsEmpty());
 }
 
-TEST_F(StageWatchTest, StepsInWhichAGpuWaitsForItsHostAreNotCompared) {
-  for (const int rank : {0, 1}) {
-    std::ofstream file = open(rank);
-    file << fmt::format("assay-stages 1 {{\"rank\": {}}}\n", rank);
-    for (int step = 0; step < 100; ++step) {
-      file << step << (rank == 0 ? " 0 46000 0 0 0 host\n" : " 0 12000 0 34000 0\n");
-    }
-  }
+// Of equal hosts one is the last: the other's GPU always has work, and waits.
+TEST_F(StageWatchTest, OfEqualHostsNobodyIsNamed) {
+  write_lines({"100 45900 0 0 0 100 host", "0 12000 0 34000 0 90"}, 0, 100);
   EXPECT_THAT(look(), IsEmpty());
   EXPECT_EQ(watch_.malformed(), 0);
   EXPECT_THAT(watch_.table(), HasSubstr("in 90 of 90 steps a GPU waited for its host"));
+}
+
+TEST_F(StageWatchTest, ASlowLoaderIsNamedWhereTheGpuWaitsForIt) {
+  write_lines({"100 8000 0 100 0 100 host", "100 8000 0 100 0 100 host"}, 0, 50);
+  write_lines({"100 8000 0 90100 0 100", "90000 8000 0 200 0 90000 host"}, 50, 150);
+  EXPECT_THAT(look(),
+              ElementsAre(testing::AllOf(
+                  HasSubstr("rank 1 is slow since step 50: its own work takes 98.0 ms"),
+                  HasSubstr("excess in data loading; the others take 8.1 ms and wait 90.1"))));
+  write_lines({"100 8000 0 100 0 100 host", "100 8000 0 100 0 100 host"}, 150, 170);
+  EXPECT_THAT(look(), ElementsAre(HasSubstr("rank 1 is no longer slow")));
+}
+
+// Loaders bind all ranks. One waits longer for its loader because its host is faster.
+TEST_F(StageWatchTest, WaitingLongerForALoaderIsNotSlowIfNobodyWaitsForIt) {
+  write_lines({"15000 5000 0 100 0 15000 host", "10000 10000 0 100 0 10000 host"}, 0, 100);
+  EXPECT_THAT(look(), IsEmpty());
+}
+
+TEST_F(StageWatchTest, ALoaderThatIsSlowOnceInAnEpochNamesNobody) {
+  for (int step = 0; step < 2000; step += 25) {
+    write_lines({"0 8000 0 90000 0 100", "90000 8000 0 200 0 90000 host"}, step, step + 1);
+    write_lines({"100 8000 0 100 0 100 host", "100 8000 0 100 0 100 host"}, step + 1, step + 25);
+  }
+  EXPECT_THAT(look(), IsEmpty());
 }
 
 TEST_F(StageWatchTest, WarmingUpNamesNobody) {
@@ -132,16 +160,16 @@ TEST_F(StageWatchTest, RanksThatMeasureOtherStepsAreComparedInTheCommonOnes) {
   write(2, 0, 80, work);
   std::filesystem::remove(folder_ / "rank1.stages");
   std::ofstream one = open(1);
-  one << "assay-stages 1 {\"rank\": 1}\n";
-  for (int step = 0; step < 80; step += 2) one << step << " 10000 30000 50000 32000 10000\n";
+  one << "assay-stages 2 {\"rank\": 1}\n";
+  for (int step = 0; step < 80; step += 2) one << step << " 10000 30000 50000 32000 10000 10000\n";
   one.close();
   EXPECT_THAT(look(), ElementsAre(HasSubstr("rank 0 is slow since step 10")));
 }
 
 TEST_F(StageWatchTest, TheTableIsOfAllStepsAndNotOfThoseThatWarmUp) {
   std::ofstream file = open(0);
-  file << "assay-stages 1 {\"rank\": 0}\n";
-  file << "1 0 9000000 0 0 0\n2 0 50000 0 0 0\n102 0 10000 20000 5000 0\n";
+  file << "assay-stages 2 {\"rank\": 0}\n";
+  file << "1 0 9000000 0 0 0 0\n2 0 50000 0 0 0 0\n102 0 10000 20000 5000 0 0\n";
   file.close();
   look();
   // One step of 50 ms and 100 of 30 ms of its own.
@@ -154,15 +182,15 @@ TEST_F(StageWatchTest, AFileThatEndsWithinALineIsRead) {
   open(0) << "40 10000 300";
   EXPECT_THAT(look(), ElementsAre(HasSubstr("rank 1 is slow")));
   EXPECT_EQ(watch_.malformed(), 0);
-  open(0) << "00 50000 32000 10000\n";  // it was not killed
+  open(0) << "00 50000 32000 10000 10000\n";  // it was not killed
   EXPECT_THAT(look(), IsEmpty());
   EXPECT_THAT(watch_.table(), HasSubstr("\n0            41 "));
 }
 
 TEST_F(StageWatchTest, MalformedLinesAreCountedAndShown) {
   write(2, 0, 40, [](int, int) { return 100; });
-  open(0) << "41 1 2 3 4\n42 1 2 3 4 5 6\n43 1 -2 3 4 5\nx\n39 1 2 3 4 5\n"
-             "44 99999999999999999999 2 3 4 5\n\n";
+  open(0) << "41 1 2 3 4 5\n42 1 2 3 4 5 6 7\n43 1 -2 3 4 5 6\nx\n39 1 2 3 4 5 6\n"
+             "44 99999999999999999999 2 3 4 5 6\n\n";
   look();
   EXPECT_EQ(watch_.malformed(), 7);
   EXPECT_THAT(watch_.table(), HasSubstr("7 malformed lines are left out"));
@@ -203,7 +231,7 @@ TEST_F(StageWatchTest, ARankThatHasLeftIsNotWaitedFor) {
 }
 
 TEST_F(StageWatchTest, AnotherVersionIsRefusedByName) {
-  open(0) << "assay-stages 2 {\"rank\": 0}\n";
+  open(0) << "assay-stages 1 {\"rank\": 0}\n";
   const auto lines = watch_.look();
   ASSERT_FALSE(lines);
   EXPECT_THAT(lines.error().message,
@@ -211,7 +239,7 @@ TEST_F(StageWatchTest, AnotherVersionIsRefusedByName) {
 }
 
 TEST_F(StageWatchTest, ProcessesWithoutARankAreShownAndNotCompared) {
-  std::ofstream(folder_ / "pid7.stages") << "assay-stages 1 {\"rank\": null}\n1 1 2 3 4 5\n";
+  std::ofstream(folder_ / "pid7.stages") << "assay-stages 2 {\"rank\": null}\n1 1 2 3 4 5 1\n";
   std::ofstream(folder_ / "notes.txt") << "no stages\n";
   EXPECT_THAT(look(), IsEmpty());
   EXPECT_THAT(watch_.table(), HasSubstr("\n?             1 "));

@@ -61,7 +61,7 @@ def stages(clock, tmp_path, monkeypatch):
 def measured(tmp_path):
     """The lines of the file, without its header."""
     head, *lines = (tmp_path / "rank3.stages").read_text().splitlines()
-    assert head.startswith('assay-stages 1 {"rank": 3, ')
+    assert head.startswith('assay-stages 2 {"rank": 3, ')
     return [[int(each) for each in line.split()] for line in lines]
 
 
@@ -90,7 +90,7 @@ def test_the_stages_of_a_step(stages, clock, tmp_path):
     for _ in range(3):
         train_step(stages, clock)
     stages.file.flush()
-    assert measured(tmp_path) == [[number, 20_000, 30_000, 50_000, 60_000, 10_000] for number in (1, 2)]
+    assert measured(tmp_path) == [[number, 20_000, 30_000, 50_000, 60_000, 10_000, 20_000] for number in (1, 2)]
 
 
 def test_collectives_are_waits_of_the_thread_of_the_step(stages, clock, tmp_path):
@@ -102,14 +102,14 @@ def test_collectives_are_waits_of_the_thread_of_the_step(stages, clock, tmp_path
     other.join()
     train_step(stages, clock, parts=(0, 10, 10, 0, 10))
     stages.file.flush()
-    assert measured(tmp_path) == [[1, 0, 17_000, 10_000, 5_000, 10_000]]
+    assert measured(tmp_path) == [[1, 0, 17_000, 10_000, 5_000, 10_000, 0]]
 
 
 def test_without_callbacks_backward_is_work(stages, clock, tmp_path):
     train_step(stages, clock)
     train_step(stages, clock, queue=False)
     stages.file.flush()
-    assert measured(tmp_path) == [[1, 20_000, 30_000, 110_000, 0, 10_000]]
+    assert measured(tmp_path) == [[1, 20_000, 30_000, 110_000, 0, 10_000, 20_000]]
 
 
 def test_errors_of_the_program_pass_through(stages, clock, tmp_path):
@@ -148,7 +148,7 @@ def test_own_loops_mark_their_steps_and_stages(stages, clock, tmp_path):
         clock.passes(5)
         stages.assay_job_end()
     stages.file.flush()
-    assert measured(tmp_path) == [[number, 20_000, 30_000, 0, 5_000, 0] for number in (10, 11, 12)]
+    assert measured(tmp_path) == [[number, 20_000, 30_000, 0, 5_000, 0, 20_000] for number in (10, 11, 12)]
 
 
 @pytest.mark.parametrize(("rate", "most"), [(0.1, 0.03), (1, 0.2), (10, 1.0), (1000, 1.0)])
@@ -195,7 +195,7 @@ def test_a_gpu_is_read_when_it_has_come_so_far(stages, clock, tmp_path):
             return (other.time - self.time) / MS
 
     stages._find_cuda = lambda: None
-    stages._time = lambda _: Event()
+    stages._event = Event
     for _ in range(4):
         train_step(stages, clock)
     assert len(stages.over) == 3
@@ -203,8 +203,8 @@ def test_a_gpu_is_read_when_it_has_come_so_far(stages, clock, tmp_path):
     train_step(stages, clock)
     stages.file.flush()
     *lines, last = (tmp_path / "rank3.stages").read_text().splitlines()[1:]
-    assert lines == [f"{number} 20000 30000 50000 60000 10000" for number in (1, 2, 3)]
-    assert last == "4 20000 30000 50000 60000 10000 host"  # it had nothing to do
+    assert lines == [f"{number} 20000 30000 50000 60000 10000 20000" for number in (1, 2, 3)]
+    assert last == "4 20000 30000 50000 60000 10000 20000 host"  # it had nothing to do
     clock.passes(1000)
     for _ in range(4):
         train_step(stages, clock)  # without these steps, and without an error of the program
@@ -238,7 +238,7 @@ def test_the_slow_rank_is_named_while_the_training_runs(tmp_path):
         pytest.skip("assay is not built, or there is no PyTorch")
     (tmp_path / "train.py").write_text(TRAIN)
     (tmp_path / "out").mkdir()
-    (tmp_path / "out/rank7.stages").write_text("assay-stages 1 {}\n")  # of an earlier run
+    (tmp_path / "out/rank7.stages").write_text("assay-stages 2 {}\n")  # of an earlier run
     launch = [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     watched = [ASSAY, "timeline", "record", "--watch", "--out", tmp_path / "out", "--"]
     run = subprocess.Popen(

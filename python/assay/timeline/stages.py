@@ -33,7 +33,7 @@ COLLECTIVES = (
 RANKS = ("RANK", "PADDLE_TRAINER_ID", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 
 Function = Callable[..., Any]
-Marks = list[tuple[int, Any]]  # (the stage that ends, when: nanoseconds or an event)
+Marks = list[tuple[int, int, Any]]  # (the stage that ends, when on the host, and the event of a GPU)
 
 
 def _rank() -> int | None:
@@ -55,7 +55,7 @@ class StageFile:
         atexit.register(self.flush)
 
     def add(self, number: int, times: list[int], of_host: bool) -> None:
-        """Adds a step with the nanoseconds of its stages, in which a GPU waited for its host or not."""
+        """Adds a step with the nanoseconds of its stages and of data loading on the host."""
         words = [str(number), *(str(max(0, each) // 1000) for each in times), *["host"] * of_host]
         self.lines.append(" ".join(words))
         if self.clock() - self.written >= 1:
@@ -74,7 +74,7 @@ class StageFile:
                 self.fd = os.open(os.path.join(self.folder, name), flags, 0o644)
                 fcntl.flock(self.fd, fcntl.LOCK_SH)  # until the process ends
                 head = {"rank": rank, "host": socket.gethostname(), "pid": self.pid}
-                self.lines.insert(0, f"assay-stages 1 {json.dumps(head)}")
+                self.lines.insert(0, f"assay-stages 2 {json.dumps(head)}")
             os.write(self.fd, ("\n".join(self.lines) + "\n").encode())
         except OSError as error:
             print(f"assay: process {self.pid} is no longer recorded: {error}", file=sys.stderr)
@@ -96,6 +96,7 @@ class Stages:
         self.inside = False  # a wrapped function
         self.thread = 0
         self.cuda: Any = None  # torch.cuda, once it is in use
+        self.events: list[Any] = []  # which are free
         self.stream: Any = None
         self.cost = 0  # ns that the marks of this step have taken
         self.costs: list[int] = []  # of the steps since the last choice of N
@@ -109,18 +110,18 @@ class Stages:
         """What has run since the last mark belongs to this stage."""
         if self.measuring:
             begin = self.now()
-            last = self.marks[-1][1]
-            self.idle += not isinstance(last, int) and last.query()
-            self.marks.append((stage, self._time(begin)))
+            last = self.marks[-1][2]
+            self.idle += last is not None and last.query()
+            self.marks.append((stage, begin, self._event()))
             self.cost += self.now() - begin
 
-    def _time(self, now: int) -> Any:
+    def _event(self) -> Any:
         if self.cuda is None:
-            return now
+            return None
         if self.cuda.is_current_stream_capturing():
             self.measuring = False
-            return now
-        event = self.cuda.Event(enable_timing=True)
+            return None
+        event = self.events.pop() if self.events else self.cuda.Event(enable_timing=True)
         event.record()
         return event
 
@@ -144,7 +145,7 @@ class Stages:
         self.measuring = chosen
         if self.measuring:
             self._find_cuda()
-            self.marks, self.idle = [(FORWARD, self._time(begin))], 0
+            self.marks, self.idle = [(FORWARD, begin, self._event())], 0
         while self.over and self._deliver(*self.over[0]):
             self.over.popleft()
         self._pace(begin)
@@ -158,16 +159,17 @@ class Stages:
 
     def _deliver(self, number: int, marks: Marks, of_host: bool) -> bool:
         """Whether the step is over; then it goes to the file, with a word if the host bounds it."""
-        last = marks[-1][1]
-        if not isinstance(last, int) and not last.query():
+        last = marks[-1][2]
+        if last is not None and not last.query():
             return len(self.over) > 64  # the GPU hangs
-        times = [0] * len(STAGES)
+        times = [0] * (len(STAGES) + 1)
         try:
-            for (_, before), (stage, after) in zip(marks, marks[1:], strict=False):
-                took = after - before if isinstance(after, int) else int(before.elapsed_time(after) * 1e6)
-                times[stage] += took
-        except (RuntimeError, TypeError, AttributeError):
+            for (_, begin, before), (stage, end, after) in zip(marks, marks[1:], strict=False):
+                times[stage] += end - begin if after is None else int(before.elapsed_time(after) * 1e6)
+                times[-1] += (end - begin) * (stage == DATA)
+        except (RuntimeError, AttributeError):
             return True  # the step began without the GPU, or the program changed its stream
+        self.events += [event for *_, event in marks if event is not None]
         self.file.add(number, times, of_host)
         return True
 

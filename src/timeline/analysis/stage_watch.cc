@@ -22,7 +22,7 @@ namespace assay::timeline {
 namespace {
 
 constexpr std::string_view kMagic = "assay-stages ";
-constexpr std::string_view kVersion = "1 ";
+constexpr std::string_view kVersion = "2 ";
 constexpr const char* kSuffix = ".stages";
 constexpr std::string_view kOfHost = " host";
 constexpr std::int64_t kWarmUp = 10;  // first steps, which are not compared
@@ -33,6 +33,26 @@ constexpr std::size_t kClean = 8;     // steps after which it is slow no longer
 
 Nanos own(const StageTimes& times) {
   return std::accumulate(times.begin(), times.end(), Nanos{0}) - times[kWaiting];
+}
+
+// Whether the median excess is six times its standard error: with few ranks, each is the slower one
+// in half of the steps.
+bool certain(const std::vector<Series>& peers, std::size_t rank) {
+  std::vector<double> excess;
+  for (std::size_t step = 0; step < peers[rank].size(); ++step) {
+    Series others;
+    for (std::size_t i = 0; i < peers.size(); ++i) {
+      if (i != rank) others.push_back(peers[i][step]);
+    }
+    excess.push_back(static_cast<double>(peers[rank][step] - lower_median(std::move(others))));
+  }
+  const double middle = median_of(excess);
+  for (double& one : excess) one = std::abs(one - middle);
+  constexpr double kErrors = 6;
+  constexpr double kErrorOfMedian = 1.86;  // of the median absolute deviation, by sqrt(n)
+  const double error =
+      kErrorOfMedian * median_of(excess) / std::sqrt(static_cast<double>(excess.size()));
+  return middle > kErrors * error;
 }
 
 bool writer_ended(const Fd& file) { return ::flock(file.get(), LOCK_EX | LOCK_NB) == 0; }
@@ -48,8 +68,7 @@ Result<std::vector<std::string>> StageWatch::look() {
   if (error)
     return usage_error(fmt::format("cannot read {}: {}", folder_.string(), error.message()));
   std::vector<std::string> lines;
-  while (next_common()) {
-    if (++judged_ % kEvery == 0) judge(lines);
+  while (next_common(lines)) {
   }
   return lines;
 }
@@ -110,6 +129,8 @@ Status StageWatch::take(const std::filesystem::path& path, std::string_view line
     number(time);
     time *= 1000;
   }
+  number(one.loading);
+  one.loading *= 1000;
   good &= at == end && (rank.steps == 0 || one.step > rank.last);
   if (!good) {
     ++malformed_;
@@ -124,8 +145,8 @@ Status StageWatch::take(const std::filesystem::path& path, std::string_view line
   return {};
 }
 
-// Moves the next step that all ranks have measured into the window.
-bool StageWatch::next_common() {
+// Moves the next step that all ranks have measured into the windows.
+bool StageWatch::next_common(std::vector<std::string>& lines) {
   std::size_t most = 0;
   for (const auto& [name, rank] : ranks_) most = std::max(most, rank.pending.size());
   std::vector<Rank*> ranks;
@@ -150,81 +171,89 @@ bool StageWatch::next_common() {
     }
     if (!common) continue;
     std::vector<std::int32_t> numbers;
-    Common step{latest, {}};
-    bool of_host = false;
+    std::vector<Measured> step;
     for (Rank* rank : ranks) {
       numbers.push_back(rank->number);
-      step.times.push_back(rank->pending.front().times);
-      of_host |= rank->pending.front().of_host;
+      step.push_back(rank->pending.front());
       rank->pending.pop_front();
     }
-    // Of equal hosts one is the last, for which all GPUs wait: it is not slow.
-    if (of_host) {
-      ++of_hosts_;
-      continue;
+    if (numbers != numbers_) {
+      work_.steps.clear();
+      loading_.steps.clear();
     }
-    if (numbers != numbers_) window_.clear();
     numbers_ = std::move(numbers);
-    window_.push_back(std::move(step));
-    if (window_.size() > kWindow) window_.pop_front();
+    const bool of_host = std::ranges::any_of(step, &Measured::of_host);
+    if (!of_host) {
+      Common one{latest, {}};
+      for (const Measured& rank : step) one.times.push_back(rank.times);
+      add(work_, std::move(one), lines);
+    }
+    of_hosts_ += of_host ? 1 : 0;
+    add(loading_, {latest, of_loading(step, of_host)}, lines);
     return true;
   }
 }
 
-void StageWatch::judge(std::vector<std::string>& lines) {
+// Where a GPU waits for its host, one of equal hosts is the last, for which all others wait: of the
+// own time that a rank has beyond the others', only what it has loaded longer counts.
+std::vector<StageTimes> StageWatch::of_loading(const std::vector<Measured>& step, bool of_host) {
+  Series owns;
+  Series loads;
+  for (const Measured& rank : step) {
+    owns.push_back(own(rank.times));
+    loads.push_back(rank.loading);
+  }
+  const Nanos usual = lower_median(owns);
+  const Nanos usual_load = lower_median(loads);
+  std::vector<StageTimes> times(step.size());
+  for (std::size_t i = 0; i < step.size(); ++i) {
+    const Nanos longer = of_host ? std::max(Nanos{0}, loads[i] - usual_load) : 0;
+    times[i][kLoading] = std::min(owns[i], usual + longer);
+    times[i][kWaiting] = owns[i] + step[i].times[kWaiting] - times[i][kLoading];
+  }
+  return times;
+}
+
+void StageWatch::add(Window& window, Common step, std::vector<std::string>& lines) {
+  window.steps.push_back(std::move(step));
+  if (window.steps.size() > kWindow) window.steps.pop_front();
+  if (++window.judged % kEvery == 0) judge(window, lines);
+}
+
+void StageWatch::judge(Window& window, std::vector<std::string>& lines) {
   std::vector<Series> peers(numbers_.size());
   Series totals;
-  for (const Common& one : window_) {
+  for (const Common& one : window.steps) {
     for (std::size_t i = 0; i < peers.size(); ++i) peers[i].push_back(own(one.times[i]));
     totals.push_back(own(one.times[0]) + one.times[0][kWaiting]);
   }
-  const std::size_t count = window_.size();
+  const std::size_t count = window.steps.size();
   std::set<std::int32_t> late;
-  const std::vector<std::size_t> kinds(totals.size());  // all steps do the same work
+  const std::vector<std::size_t> kinds(count);  // all steps do the same work
   for (const auto& [peer, excess] : outliers(peers, lower_median(std::move(totals)), kinds)) {
     if (!excess.lasting || excess.steps.back() + kClean < count) continue;
     const std::int32_t rank = numbers_[peer];
     late.insert(rank);
     const bool is_new = excess.steps.size() >= kLeast && excess.steps.back() + kEvery >= count;
-    if (slow_.contains(rank) || !is_new || !certain(peer)) continue;
-    slow_[rank] = window_[excess.steps.front()].step;
-    lines.push_back(describe(peer, slow_[rank]));
+    if (window.slow.contains(rank) || !is_new || !certain(peers, peer)) continue;
+    window.slow[rank] = window.steps[excess.steps.front()].step;
+    lines.push_back(describe(window, peer, window.slow[rank]));
   }
-  std::erase_if(slow_, [&](const auto& one) {
+  std::erase_if(window.slow, [&](const auto& one) {
     if (late.contains(one.first)) return false;
     if (!std::ranges::binary_search(numbers_, one.first)) return true;
     lines.push_back(fmt::format("step {}: rank {} is no longer slow (it was since step {})",
-                                window_.back().step, one.first, one.second));
+                                window.steps.back().step, one.first, one.second));
     return true;
   });
 }
 
-// Whether the median excess is six times its standard error: with few ranks, each is the slower one
-// in half of the steps.
-bool StageWatch::certain(std::size_t rank) const {
-  std::vector<double> excess;
-  for (const Common& one : window_) {
-    Series others;
-    for (std::size_t i = 0; i < one.times.size(); ++i) {
-      if (i != rank) others.push_back(own(one.times[i]));
-    }
-    excess.push_back(static_cast<double>(own(one.times[rank]) - lower_median(std::move(others))));
-  }
-  const double middle = median_of(excess);
-  for (double& one : excess) one = std::abs(one - middle);
-  constexpr double kErrors = 6;
-  constexpr double kErrorOfMedian = 1.86;  // of the median absolute deviation, by sqrt(n)
-  const double error =
-      kErrorOfMedian * median_of(excess) / std::sqrt(static_cast<double>(excess.size()));
-  return middle > kErrors * error;
-}
-
-std::string StageWatch::describe(std::size_t rank, std::int64_t since) const {
+std::string StageWatch::describe(const Window& window, std::size_t rank, std::int64_t since) const {
   // The median of a time over the steps since then, of the rank and of the others.
   const auto compare = [&](const auto& time) {
     Series mine;
     Series others;
-    for (const Common& one : window_) {
+    for (const Common& one : window.steps) {
       if (one.step < since) continue;
       for (std::size_t i = 0; i < one.times.size(); ++i) {
         (i == rank ? mine : others).push_back(time(one.times[i]));
@@ -245,8 +274,8 @@ std::string StageWatch::describe(std::size_t rank, std::int64_t since) const {
   return fmt::format(
       "step {}: rank {} is slow since step {}: its own work takes {:.1f} ms a step, most of the "
       "excess in {}; the others take {:.1f} ms and wait {:.1f} ms",
-      window_.back().step, numbers_[rank], since, millis(mine), kStageNames[worst], millis(others),
-      millis(waits.second));
+      window.steps.back().step, numbers_[rank], since, millis(mine), kStageNames[worst],
+      millis(others), millis(waits.second));
 }
 
 void StageWatch::clean(const std::filesystem::path& folder) {
@@ -279,8 +308,9 @@ std::string StageWatch::table() const {
     text += '\n';
   }
   if (of_hosts_ > 0) {
-    text += fmt::format("in {} of {} steps a GPU waited for its host: they are not compared\n",
-                        of_hosts_, of_hosts_ + judged_);
+    text += fmt::format(
+        "in {} of {} steps a GPU waited for its host: only data loading is compared in them\n",
+        of_hosts_, loading_.judged);
   }
   if (malformed_ > 0) text += fmt::format("{} malformed lines are left out\n", malformed_);
   return text;

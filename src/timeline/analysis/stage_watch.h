@@ -3,9 +3,10 @@
 // Names the slow ranks of a run from the stages of their steps, while it goes on.
 //
 // `assay timeline record --watch` makes a text file of each rank, rank3.stages:
-//   assay-stages 1 {"rank": 3, "host": "node1", "pid": 71}
-//   1 20 1503 3011 702 410       a step's number, then the microseconds of its stages
-//   2 20 1503 3011 702 410 host  … in which the GPU waited for its host
+//   assay-stages 2 {"rank": 3, "host": "node1", "pid": 71}
+//   1 20 1503 3011 702 410 20       a step's number, then the microseconds of its stages, and of
+//                                   data loading by the clock of the host
+//   2 20 1503 3011 702 410 20 host  … in which the GPU waited for its host
 // A rank has a shared lock on its file as long as it lives. The steps that a rank measures are
 // among those of each rank that measures more.
 
@@ -25,6 +26,7 @@ namespace assay::timeline {
 
 inline constexpr std::array<std::string_view, 5> kStageNames{"data loading", "forward", "backward",
                                                              "waiting", "optimizer"};
+inline constexpr std::size_t kLoading = 0;
 inline constexpr std::size_t kWaiting = 3;
 using StageTimes = std::array<Nanos, kStageNames.size()>;
 
@@ -49,6 +51,7 @@ class StageWatch {
   struct Measured {
     std::int64_t step = 0;
     StageTimes times{};
+    Nanos loading = 0;
     bool of_host = false;
   };
   struct Rank {
@@ -68,21 +71,26 @@ class StageWatch {
     std::int64_t step = 0;
     std::vector<StageTimes> times;  // by rank
   };
+  struct Window {
+    std::deque<Common> steps;
+    std::uint64_t judged = 0;                   // steps
+    std::map<std::int32_t, std::int64_t> slow;  // rank → since which step
+  };
 
   Status read(const std::filesystem::path& path, Rank& rank);
   Status take(const std::filesystem::path& path, std::string_view line, Rank& rank);
-  bool next_common();
-  void judge(std::vector<std::string>& lines);
-  bool certain(std::size_t rank) const;
-  std::string describe(std::size_t rank, std::int64_t since) const;
+  bool next_common(std::vector<std::string>& lines);
+  static std::vector<StageTimes> of_loading(const std::vector<Measured>& step, bool of_host);
+  void add(Window& window, Common step, std::vector<std::string>& lines);
+  void judge(Window& window, std::vector<std::string>& lines);
+  std::string describe(const Window& window, std::size_t rank, std::int64_t since) const;
 
   std::filesystem::path folder_;
   std::map<std::string, Rank> ranks_;  // by name of the file
-  std::vector<std::int32_t> numbers_;  // of the ranks in the window
-  std::deque<Common> window_;
-  std::uint64_t judged_ = 0;                   // common steps
-  std::map<std::int32_t, std::int64_t> slow_;  // rank → since which step
-  std::uint64_t of_hosts_ = 0;                 // common steps
+  std::vector<std::int32_t> numbers_;  // of the ranks in the windows
+  Window work_;                        // steps in which each GPU had work
+  Window loading_;                     // all steps, of which data loading is compared in the others
+  std::uint64_t of_hosts_ = 0;         // common steps
   std::uint64_t malformed_ = 0;
 };
 
