@@ -90,7 +90,8 @@ def test_the_stages_of_a_step(stages, clock, tmp_path):
     for _ in range(3):
         train_step(stages, clock)
     stages.file.flush()
-    assert measured(tmp_path) == [[number, 20_000, 30_000, 50_000, 60_000, 10_000, 20_000] for number in (1, 2)]
+    times = [20_000, 30_000, 50_000, 60_000, 10_000, 20_000]
+    assert measured(tmp_path) == [[1, *times], [2, *times]]
 
 
 def test_collectives_are_waits_of_the_thread_of_the_step(stages, clock, tmp_path):
@@ -179,23 +180,27 @@ def test_marks_that_are_slow_are_taken_less_often(clock, tmp_path):
     assert 2 <= slow.every <= 4
 
 
-def test_a_gpu_is_read_when_it_has_come_so_far(stages, clock, tmp_path):
-    class Event:
-        done = False
+class Event:
+    """Of a GPU, which takes `slowness` times as long as its host."""
 
-        def __init__(self):
-            self.time = clock.now
+    done, slowness = True, 1
 
-        def query(self):
-            return Event.done
+    def __init__(self, now):
+        self.time = now
 
-        def elapsed_time(self, other):
-            if self.time > 1000 * MS:
-                raise RuntimeError("events of two streams")
-            return (other.time - self.time) / MS
+    def query(self):
+        return Event.done
 
+    def elapsed_time(self, other):
+        if self.time > 1000 * MS:
+            raise RuntimeError("events of two devices")
+        return (other.time - self.time) / MS * Event.slowness
+
+
+def test_a_gpu_is_read_when_it_has_come_so_far(stages, clock, tmp_path, monkeypatch):
+    monkeypatch.setattr(Event, "done", False)
     stages._find_cuda = lambda: None
-    stages._event = Event
+    stages._event = lambda: Event(clock.now)
     for _ in range(4):
         train_step(stages, clock)
     assert len(stages.over) == 3
@@ -210,6 +215,20 @@ def test_a_gpu_is_read_when_it_has_come_so_far(stages, clock, tmp_path):
         train_step(stages, clock)  # without these steps, and without an error of the program
     stages.file.flush()
     assert len((tmp_path / "rank3.stages").read_text().splitlines()) == 5
+
+
+@pytest.mark.parametrize(("slowness", "word"), [(1, " host"), (1.05, " host"), (2, "")])
+def test_a_gpu_that_takes_longer_than_its_host_does_not_wait_for_it(
+    stages, clock, tmp_path, monkeypatch, slowness, word
+):
+    monkeypatch.setattr(Event, "slowness", slowness)
+    stages._find_cuda = lambda: None
+    stages._event = lambda: Event(clock.now)
+    for _ in range(3):
+        train_step(stages, clock)
+    stages.file.flush()
+    lines = (tmp_path / "rank3.stages").read_text().splitlines()[1:]
+    assert [line.endswith(f" 20000{word}") for line in lines] == [True, True]
 
 
 TRAIN = """

@@ -33,7 +33,8 @@ COLLECTIVES = (
 RANKS = ("RANK", "PADDLE_TRAINER_ID", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 
 Function = Callable[..., Any]
-Marks = list[tuple[int, int, Any]]  # (the stage that ends, when on the host, and the event of a GPU)
+# (the stage that ends, when on the host, the event of a GPU, and whether that one had come to the last mark)
+Marks = list[tuple[int, int, Any, bool]]
 
 
 def _rank() -> int | None:
@@ -90,8 +91,7 @@ class Stages:
         self.number, self.every = 0, 1
         self.measuring = False  # in this step
         self.marks: Marks = []
-        self.idle = 0  # marks of the step before which the GPU had done all that the host had given it
-        self.over: deque[tuple[int, Marks, bool]] = deque()  # steps that the GPU may not have reached
+        self.over: deque[tuple[int, Marks]] = deque()  # steps that the GPU may not have reached
         self.phase = FORWARD  # to which the time belongs until the next mark
         self.inside = False  # a wrapped function
         self.thread = 0
@@ -111,8 +111,8 @@ class Stages:
         if self.measuring:
             begin = self.now()
             last = self.marks[-1][2]
-            self.idle += last is not None and last.query()
-            self.marks.append((stage, begin, self._event()))
+            idle = last is not None and last.query()
+            self.marks.append((stage, begin, self._event(), idle))
             self.cost += self.now() - begin
 
     def _event(self) -> Any:
@@ -122,7 +122,7 @@ class Stages:
             self.measuring = False
             return None
         event = self.events.pop() if self.events else self.cuda.Event(enable_timing=True)
-        event.record()
+        event.record(self.stream)  # to look up the current one takes three times as long
         return event
 
     def end_step(self, number: int | None = None) -> None:
@@ -136,7 +136,7 @@ class Stages:
         begin = self.now()
         self.mark(self.phase)
         if self.measuring:
-            self.over.append((self.number, self.marks, 4 * self.idle >= 3 * (len(self.marks) - 1)))
+            self.over.append((self.number, self.marks))
             self.costs.append(self.cost)
             self.cost = 0
         self.number = number
@@ -145,7 +145,7 @@ class Stages:
         self.measuring = chosen
         if self.measuring:
             self._find_cuda()
-            self.marks, self.idle = [(FORWARD, begin, self._event())], 0
+            self.marks = [(FORWARD, begin, self._event(), False)]
         while self.over and self._deliver(*self.over[0]):
             self.over.popleft()
         self._pace(begin)
@@ -157,20 +157,23 @@ class Stages:
             self.cuda = torch.cuda
             self.stream = torch.cuda.current_stream()
 
-    def _deliver(self, number: int, marks: Marks, of_host: bool) -> bool:
-        """Whether the step is over; then it goes to the file, with a word if the host bounds it."""
+    def _deliver(self, number: int, marks: Marks) -> bool:
+        """Whether the step is over; then it goes to the file, with a word if the GPU waited for its host."""
         last = marks[-1][2]
         if last is not None and not last.query():
             return len(self.over) > 64  # the GPU hangs
         times = [0] * (len(STAGES) + 1)
+        waited = 0  # of parts that the GPU did no later than the host gave them
         try:
-            for (_, begin, before), (stage, end, after) in zip(marks, marks[1:], strict=False):
-                times[stage] += end - begin if after is None else int(before.elapsed_time(after) * 1e6)
+            for (_, begin, before, _), (stage, end, after, idle) in zip(marks, marks[1:], strict=False):
+                took = end - begin if after is None else int(before.elapsed_time(after) * 1e6)
+                times[stage] += took
                 times[-1] += (end - begin) * (stage == DATA)
+                waited += took * (idle and stage != WAIT and 10 * took <= 11 * (end - begin))
         except (RuntimeError, AttributeError):
             return True  # the step began without the GPU, or the program changed its stream
-        self.events += [event for *_, event in marks if event is not None]
-        self.file.add(number, times, of_host)
+        self.events += [event for _, _, event, _ in marks if event is not None]
+        self.file.add(number, times, waited > sum(times[:-1]) / 30)
         return True
 
     def _pace(self, now: int) -> None:
