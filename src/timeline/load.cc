@@ -234,12 +234,39 @@ void set_host(Trace& trace, const std::string& host) {
   for (Track& track : trace.tracks) track.machine = host;
 }
 
+// Numbers the processes of one file that use a GPU, from `next` on: by their GPU, then in their
+// order.
+void number_processes(Trace& trace, std::int32_t& next) {
+  std::set<std::pair<std::int32_t, std::uint32_t>> processes;  // GPU, source
+  for (std::uint32_t source = 0; source < trace.sources.size(); ++source) {
+    if (trace.sources[source].rank != kNone) return;
+    std::set<std::int32_t> gpus;
+    for (const Track& track : trace.tracks) {
+      if (track.gpu && track.source == source) gpus.insert(track.device);
+    }
+    if (!gpus.empty()) processes.emplace(*gpus.begin(), source);
+  }
+  if (processes.size() < 2) return;
+  for (const auto& [gpu, source] : processes) {
+    trace.sources[source].rank = next++;
+    for (Track& track : trace.tracks) {
+      if (track.source == source) track.rank = trace.sources[source].rank;
+    }
+  }
+  trace.files[0].notes.push_back(
+      fmt::format("{} processes in one file: ranks in their order", processes.size()));
+}
+
 // Sets hosts that only names tell, and ranks: from the command line, else from the trace, else from
 // the file's name, else from the content.
 void complete_ranks(std::span<const fs::path> files, const LoadOptions& options,
                     std::vector<Trace>& traces) {
+  std::int32_t next = 0;
   for (std::size_t i = 0; i < traces.size(); ++i) {
-    if (traces[i].sources.size() != 1) continue;  // a merge of several processes
+    if (traces[i].sources.size() != 1) {
+      number_processes(traces[i], next);
+      continue;
+    }
     const Source& source = traces[i].sources[0];
     if (source.host.empty()) set_host(traces[i], host_in_name(files[i]));
     std::int32_t rank = source.rank;

@@ -183,6 +183,51 @@ TEST_F(KnownCauses, ACulpritThatAComparisonFinds) {
   EXPECT_THAT(told, HasSubstr("transfers take as long as before"));
 }
 
+// The same rank is slow in both runs, and takes much longer in one.
+TEST_F(TheInsights, ACulpritThatIsWorseIsTold) {
+  const auto run = [&](int extra) {
+    RankTrace one(0);
+    RankTrace other(1);
+    for (int step = 0; step < 6; ++step) {
+      const int at = 2000 * step;
+      for (auto& [rank, took] : {std::pair(&one, 1000), {&other, 1000 + extra}}) {
+        rank->range(fmt::format("ProfilerStep#{}", step), at, at + 2000);
+        rank->kernel("gemm", at + 1, at + 10, at + 10 + took);
+        rank->collective("allreduce", at + 10 + took, at + 1900, 1000);
+      }
+    }
+    load({one, other});
+  };
+  run(200);
+  const Trace trace = std::move(trace_);
+  const Analysis before = analysis_;
+  const Insights insights = insights_;
+  run(500);
+  const auto told =
+      comparison_text(compare({trace, before, insights}, {trace_, analysis_, insights_}), "table");
+  EXPECT_THAT(told, HasSubstr("worse: slow: rank 1"));
+  EXPECT_THAT(told, HasSubstr("(in the other run: 0.200 ms, since step 0)"));
+  EXPECT_THAT(told, Not(HasSubstr("before: schedule")));
+}
+
+// Somebody put the events of a rank into its file a second time.
+TEST_F(TheInsights, RepeatedWorkCountsOnce) {
+  RankTrace rank(0, 1);
+  rank.kernel("gemm", 1, 10, 110).kernel("norm", 2, 110, 130);
+  const std::string text = rank.text();
+  const std::size_t events = text.find('[') + 1;
+  const std::string twice =
+      text.substr(0, text.size() - 2) + "," + text.substr(events, text.size() - 2 - events) + "]}";
+  const std::vector<test::fs::path> paths{test::write(folder_ / "twice.json", twice)};
+  auto trace = load_traces(paths, {});
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_THAT(trace->files[0].notes,
+              testing::Contains(HasSubstr("2 kernels and copies stand twice")));
+  use(std::move(*trace));
+  EXPECT_EQ(analysis_.devices[0].whole.compute, 120'000);
+  EXPECT_EQ(insights_.quality.lost_launches, 0U);
+}
+
 TEST_F(KnownCauses, CustomAllReducesMeet) {
   take("15_custom_allreduce");
   EXPECT_NEAR(static_cast<double>(insights_.replay.ideal), 3.15 * kMs, 0.05 * kMs);

@@ -180,6 +180,25 @@ TEST_F(Flight, TheHangThatHoldsUpOthersComesFirst) {
   EXPECT_THAT(hangs[1].places, testing::Contains(HasSubstr("rank 1 waits in nccl:all_reduce")));
 }
 
+// Rank 1 misses in both groups. In the larger one rank 2 does, too, but it waits for rank 1.
+TEST_F(Flight, TheHangWithoutVictimsComesFirst) {
+  const std::string all = R"("0":{"name":"0","desc":"default_pg","ranks":"[0, 1, 2, 3]"})";
+  const auto write = [&](int rank, std::initializer_list<std::string> entries) {
+    std::string text = dump(entries);
+    text.replace(text.find(all), all.size(), all + R"(,"9":{"desc":"tp","ranks":"[1, 2]"})");
+    test::write(folder_ / fmt::format("nccl_trace_rank_{}", rank), text);
+  };
+  const std::string waits =
+      R"({"process_group":["9","tp"],"collective_seq_id":3,"profiling_name":"nccl:all_gather","time_created_ns":9,"state":"started","is_p2p":false})";
+  for (const int rank : {0, 3}) write(rank, {entry(2, "nccl:all_reduce", "started")});
+  write(1, {entry(1, "nccl:all_reduce", "completed")});
+  write(2, {entry(1, "nccl:all_reduce", "completed"), waits});
+  const auto hangs = find_hangs(load());
+  ASSERT_EQ(hangs.size(), 2U);
+  EXPECT_EQ(hangs[0].group, "tp");
+  EXPECT_THAT(hangs[0].not_called, ElementsAre(1));
+}
+
 // Who has left an all-reduce proves that all had called it: a dump is only older.
 TEST_F(Flight, AnOlderDumpIsNoHang) {
   test::write(folder_ / "trace_0", dump({entry(1, "nccl:all_reduce", "completed"),

@@ -334,28 +334,40 @@ TEST_F(Formats, RpdNamesDevicesByProcess) {
   EXPECT_EQ(analysis.devices[0].total.memory, 20'000);
 }
 
-// Two ranks in one file, each with a GPU 0 and the same correlations: SGLang's merger labels the
-// processes, others leave them as they are.
+// Two ranks in one file, with the same correlations: SGLang's merger labels the processes, others
+// give them names or leave them as they are. Launches may be at the same times.
 TEST_F(Formats, ProcessesOfOneFileAreRanks) {
-  for (const auto& [gpu0, host0, gpu1, host1] :
-       {std::tuple{"\"[TP00] 0\"", "\"[TP00] 9\"", "\"[TP01] 0\"", "\"[TP01] 7\""},
-        std::tuple{"0", "70", "0", "90"}, std::tuple{"0", "70", "1", "90"}}) {
+  struct Merge {
+    const char *gpu0, *host0, *gpu1, *host1;
+    int second;  // when rank 1 launches
+  };
+  for (const auto& [gpu0, host0, gpu1, host1, second] :
+       {Merge{"\"[TP00] 0\"", "\"[TP00] 9\"", "\"[TP01] 0\"", "\"[TP01] 7\"", 50},
+        Merge{"0", "70", "0", "90", 50}, Merge{"0", "70", "1", "90", 50},
+        Merge{"0", "70", "1", "90", 10}, Merge{"0", "70", "0", "90", 10},
+        Merge{"0", "70", "1000000", "1000070", 10},
+        Merge{"\"rank0_0\"", "\"rank0_70\"", "\"rank1_0\"", "\"rank1_70\"", 10}}) {
     std::vector<std::string> events;
-    for (const auto& [gpu, host, begin] : {std::tuple{gpu0, host0, 10}, {gpu1, host1, 50}}) {
+    int took = 10;
+    for (const auto& [gpu, host, begin] : {std::tuple{gpu0, host0, 10}, {gpu1, host1, second}}) {
       events.push_back(fmt::format(
           R"({{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":{},"tid":1,"ts":{},"dur":2,"args":{{"correlation":5}}}})",
           host, begin));
       events.push_back(fmt::format(
           R"({{"ph":"X","cat":"kernel","name":"gemm","pid":{},"tid":7,"ts":{},"dur":{},"args":{{"device":0,"stream":7,"correlation":5}}}})",
-          gpu, begin + 5, begin));
+          gpu, begin + 5, took));
+      took = 50;
     }
-    const Trace trace = read(fmt::format("{{\"traceEvents\":[{}]}}", fmt::join(events, ",")));
-    const Analysis analysis = analyse(trace);
+    const std::vector<test::fs::path> paths{test::write(
+        folder_ / "two.json", fmt::format("{{\"traceEvents\":[{}]}}", fmt::join(events, ",")))};
+    const auto trace = load_traces(paths, {});
+    ASSERT_TRUE(trace) << trace.error().message;
+    const Analysis analysis = analyse(*trace);
     ASSERT_EQ(analysis.devices.size(), 2U) << gpu1;
     EXPECT_EQ(analysis.devices[0].rank, 0);
-    EXPECT_EQ(analysis.devices[0].whole.compute, 10'000);
+    EXPECT_EQ(analysis.devices[0].whole.compute, 10'000) << gpu1 << " " << second;
     EXPECT_EQ(analysis.devices[1].rank, 1);
-    EXPECT_EQ(analysis.devices[1].whole.compute, 50'000);
+    EXPECT_EQ(analysis.devices[1].whole.compute, 50'000) << gpu1 << " " << second;
   }
 }
 

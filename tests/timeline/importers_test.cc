@@ -282,6 +282,31 @@ TEST_F(Importers, NsysRangesNameCollectives) {
   EXPECT_EQ(report.calls[0].bytes, 640);
 }
 
+// Two processes in one export are two ranks; a longer sequence is a larger grid, not a slow GPU.
+TEST_F(Importers, NsysProcessesAreRanksWithGrids) {
+  const auto path = folder_ / "report.sqlite";
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+  const char* const kSql =
+      "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
+      "INSERT INTO StringIds VALUES (1, 'gemm');"
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT, end INT, deviceId INT, streamId INT, "
+      "demangledName INT, correlationId INT, globalPid INT, gridX INT, gridY INT, gridZ INT);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (100, 200, 1, 7, 1, 5, 16777216, 8, 4, 2), "
+      "(100, 150, 0, 7, 1, 5, 33554432, 8, 4, 1);";
+  ASSERT_EQ(sqlite3_exec(database, kSql, nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(database);
+  const std::vector<test::fs::path> paths{path};
+  const auto trace = load_traces(paths, {});
+  ASSERT_TRUE(trace);
+  ASSERT_EQ(trace->slices.size(), 2U);
+  for (const Slice& slice : trace->slices) {
+    const Track& track = trace->tracks[slice.track];
+    EXPECT_EQ(track.rank, track.device);
+    EXPECT_EQ(trace->details[slice.detail].blocks, track.device == 0 ? 32U : 64U);
+  }
+}
+
 class Recordings : public Importers {
  protected:
   // Three blocks of one slice each.

@@ -216,6 +216,7 @@ std::string distribution(const Analysis& analysis, std::size_t top, Table& table
 }  // namespace
 
 std::string analysis_table(const Analysis& analysis, std::size_t top) {
+  if (analysis.devices.empty() && analysis.notes.empty()) return {};  // dumps alone
   std::string text = fmt::format("{} steps of {:.3f} ms on average (median {:.3f}), {} devices\n",
                                  analysis.steps.size(), mean_step(analysis),
                                  millis(lower_median(analysis.lengths)), analysis.devices.size());

@@ -209,19 +209,31 @@ void add_section(Comparison& comparison, std::string title, std::string unit, co
   if (!section.rows.empty()) comparison.sections.push_back(std::move(section));
 }
 
-// Culprits of one run that the other does not have, then whether transfers changed.
+// Culprits of one run that the other does not have or has less, then whether transfers changed.
 std::vector<std::string> changes_of(const ComparedRun& before, const ComparedRun& after) {
   std::vector<std::string> lines;
-  const auto list = [&](const char* what, const ComparedRun& run, const ComparedRun& other) {
+  const auto cost = [](const ComparedRun& run, const Culprit& one) {
+    return static_cast<double>(one.excess) * static_cast<double>(one.steps.size()) /
+           static_cast<double>(std::max<std::size_t>(1, run.analysis.steps.size()));
+  };
+  const auto list = [&](const char* only, const char* more, const ComparedRun& run,
+                        const ComparedRun& other) {
     for (const Culprit& one : run.insights.culprits) {
-      const bool both = std::ranges::any_of(other.insights.culprits, [&](const Culprit& theirs) {
+      const auto& others = other.insights.culprits;
+      const auto same = std::ranges::find_if(others, [&](const Culprit& theirs) {
         return theirs.name == one.name && theirs.part == one.part;
       });
-      if (!both) lines.push_back(std::string(what) + culprit_line(one));
+      constexpr double kMuch = 1.25;
+      if (same == others.end()) {
+        lines.push_back(only + culprit_line(one));
+      } else if (cost(run, one) > kMuch * cost(other, *same)) {
+        lines.push_back(fmt::format("{}{} (in the other run: {:.3f} ms, {})", more,
+                                    culprit_line(one), millis(same->excess), same->when));
+      }
     }
   };
-  list("new: ", after, before);
-  list("gone: ", before, after);
+  list("new: ", "worse: ", after, before);
+  list("gone: ", "better, before: ", before, after);
   double then = 0;
   double now = 0;
   const Figures earlier = collective_times(before, false);
@@ -267,7 +279,9 @@ Table table_of(const ComparedSection& section, const char* quote) {
 std::string as_table(const Comparison& comparison) {
   std::string text = change_text(comparison.step) + '\n';
   for (const std::string& line : comparison.changes) text += line + '\n';
-  text += "before: " + comparison.before_schedule + "after:  " + comparison.after_schedule;
+  if (comparison.before_schedule != comparison.after_schedule) {
+    text += "before: " + comparison.before_schedule + "after:  " + comparison.after_schedule;
+  }
   for (const ComparedSection& each : comparison.sections) text += section(table_of(each, ""));
   return text;
 }

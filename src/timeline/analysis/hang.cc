@@ -216,6 +216,7 @@ void add_places(const Trace& trace, const Groups& groups, const std::string& gro
       if (entry.state != FlightState::completed && open == nullptr) open = &entry;
     }
     hang.blames |= open == nullptr;
+    hang.victims += open != nullptr ? 1 : 0;
     if (last == nullptr) continue;
     const FlightEntry& shown = open != nullptr ? *open : *last;
     hang.places.push_back(fmt::format("rank {} {} {} number {} of {}{}", rank,
@@ -288,7 +289,8 @@ std::vector<Hang> find_hangs(const Trace& trace) {
     hangs.push_back(std::move(hang));
   }
   for (Hang& hang : TransferHangs(trace).find()) hangs.push_back(std::move(hang));
-  std::ranges::stable_sort(hangs, std::greater{}, &Hang::blames);
+  std::ranges::stable_sort(hangs, {},
+                           [](const Hang& hang) { return std::pair(!hang.blames, hang.victims); });
   return hangs;
 }
 

@@ -21,7 +21,8 @@ struct Hang {
   // What else is known, one line each: other operations at this position, where the ranks wait, and
   // where a missing rank was last.
   std::vector<std::string> other_calls, places;
-  bool blames = true;  // some missing rank waits nowhere else
+  bool blames = true;       // some missing rank waits nowhere else
+  std::size_t victims = 0;  // missing ranks that wait elsewhere
 };
 
 // The first collective of a group in whose operation, size, type or root the ranks differ.
@@ -31,7 +32,8 @@ struct Mismatch {
   std::string text;  // both sides
 };
 
-// Hangs in which a rank is missing that waits nowhere else come first.
+// Hangs in which a rank is missing that waits nowhere else come first; of them, those in which only
+// such ranks are missing.
 std::vector<Hang> find_hangs(const Trace& trace);
 std::vector<Mismatch> find_mismatches(const Trace& trace);
 

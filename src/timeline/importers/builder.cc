@@ -1,5 +1,7 @@
 #include "timeline/importers/builder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "timeline/serving.h"
@@ -54,6 +56,10 @@ void TraceBuilder::join_launches() {
     return key(a) < key(b);
   };
   std::ranges::sort(launches, stands_before);
+  const auto repeated = std::ranges::unique(launches, [](const Launch& a, const Launch& b) {
+    return std::tie(a.track, a.correlation, a.begin) == std::tie(b.track, b.correlation, b.begin);
+  });
+  launches.erase(repeated.begin(), repeated.end());
   for (const Slice& slice : trace_.slices) {
     if (slice.detail == kNoIndex || !trace_.tracks[slice.track].gpu) continue;
     Detail& detail = trace_.details[slice.detail];
@@ -119,8 +125,34 @@ void TraceBuilder::fold_steps() {
   for (const auto& [number, step] : of_all) trace_.steps.push_back(step);
 }
 
+// Files that somebody put together may have the same work twice. Needs sorted slices.
+void TraceBuilder::drop_repeated() {
+  auto& slices = trace_.slices;
+  const auto key = [&](const Slice& slice) {
+    const bool work = trace_.tracks[slice.track].gpu && slice.detail != kNoIndex;
+    const std::uint64_t correlation = work ? trace_.details[slice.detail].correlation : 0;
+    return std::tuple(-slice.end, slice.track, slice.name, correlation);
+  };
+  for (auto first = slices.begin(); first != slices.end();) {
+    const auto last = std::find_if(first, slices.end(),
+                                   [&](const Slice& slice) { return slice.begin != first->begin; });
+    if (last - first > 1) std::ranges::stable_sort(first, last, {}, key);
+    first = last;
+  }
+  const std::size_t all = slices.size();
+  const auto repeated = std::ranges::unique(slices, [&](const Slice& a, const Slice& b) {
+    return a.begin == b.begin && a.end > a.begin && key(a) == key(b) && std::get<3>(key(a)) != 0;
+  });
+  slices.erase(repeated.begin(), repeated.end());
+  if (slices.size() == all) return;
+  report_.notes.push_back(
+      fmt::format("{} kernels and copies stand twice in the file", all - slices.size()));
+}
+
 Trace TraceBuilder::finish() {
   identify_tracks();
+  trace_.sort();
+  drop_repeated();
   join_launches();
   join_collectives();
   // A server's batches are its steps, also where marks of the profiler hold several.
@@ -131,7 +163,6 @@ Trace TraceBuilder::finish() {
   }
   fold_steps();
   trace_.files.push_back(std::move(report_));
-  trace_.sort();
   return std::move(trace_);
 }
 

@@ -57,6 +57,7 @@ class TraceBuilder {
   void join_launches();
   void join_collectives();
   void fold_steps();
+  void drop_repeated();
 
   Trace trace_;
   FileReport report_;

@@ -456,10 +456,7 @@ Result<Trace> ChromeBuilder::finish(const std::filesystem::path& path, FileRepor
   if (!merged_) {
     trace().sources[0] = source_in(path, header);
     trace().sources[0].pid = busiest_process();
-    if (split_processes(trace())) {
-      report.notes.push_back(
-          fmt::format("{} processes in one file: ranks in their order", trace().sources.size()));
-    }
+    split_processes(trace());
   }
   for (RankStep& mark : trace().rank_steps) mark.source = trace().tracks[mark.source].source;
   name_tracks();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <memory>
@@ -116,6 +117,15 @@ class NsysReader : private SqliteReader {
     each_slice(table, select(table, columns, name), take);
   }
 
+  // Of three columns that are a grid.
+  static std::int64_t product(Row row, int first) {
+    constexpr std::int64_t kMost = 1U << 20U;  // three of these fit into 64 bits
+    std::int64_t product = 1;
+    for (int i = first; i < first + 3; ++i)
+      product *= std::clamp<std::int64_t>(row.integer(i), 0, kMost);
+    return product;
+  }
+
   // Times are relative to the start of the session, which the file has in UTC.
   void read_session() {
     each("TARGET_INFO_SYSTEM_ENV",
@@ -128,21 +138,22 @@ class NsysReader : private SqliteReader {
   }
 
   void add_gpu(Row row, Slice& slice, std::string_view name, const char* category,
-               std::int64_t bytes) {
+               std::int64_t bytes, std::int64_t blocks = 0) {
     slice.name = strings().intern(name);
     slice.category = strings().intern(category);
     slice.track = gpu_track(row.integer(2), row.integer(3), process_of(row.integer(5)));
-    add_with_detail(slice, row.integer(4), bytes);
+    add_with_detail(slice, row.integer(4), bytes, blocks);
   }
 
   void read_kernels() {
     const char* const table = "CUPTI_ACTIVITY_KIND_KERNEL";
     const bool demangled = table_columns(database_, table).contains("demangledName");
-    each_work(table, {}, demangled ? "demangledName" : "shortName", [&](Row row, Slice& slice) {
-      const std::string_view text = row.text(6);
-      slice.kind = options_.kinds.kind(text);
-      add_gpu(row, slice, text, "kernel", kNone);
-    });
+    each_work(table, {"gridX", "gridY", "gridZ"}, demangled ? "demangledName" : "shortName",
+              [&](Row row, Slice& slice) {
+                const std::string_view text = row.text(9);
+                slice.kind = options_.kinds.kind(text);
+                add_gpu(row, slice, text, "kernel", kNone, product(row, 6));
+              });
   }
 
   // CUDA graphs traced as a whole, without their kernels.

@@ -4,35 +4,124 @@
 #include <charconv>
 #include <map>
 #include <tuple>
+#include <unordered_map>
+#include <vector>
 
 namespace assay::timeline {
 namespace {
 
-// "[TP01] 4711" has the label "[TP01] " and the number 4711.
+// "[TP01] 4711" has the label "[TP01] " and the number 4711; "rank1_0" has "rank1_" and 0.
 std::pair<std::string, std::int64_t> parts_of(const std::string& process) {
-  const std::size_t at = process.rfind(' ') + 1;
+  const std::size_t at = process.find_last_not_of("0123456789") + 1;
   std::int64_t number = kNone;
   std::from_chars(process.data() + at, process.data() + process.size(), number);
   return {process.substr(0, at), number};
 }
 
+// Gives GPU work to the process that launched it. Correlations are unique only within a process.
+class Owners {
+ public:
+  // `labels` are those of the trace's sources.
+  Owners(Trace& trace, const std::vector<std::string>& labels) : trace_(trace), labels_(labels) {
+    for (const Launch& launch : trace.launches) {
+      launches_[launch.correlation].push_back({launch.begin, trace.tracks[launch.track].source});
+    }
+  }
+
+  // A GPU belongs to the process that can have launched most of its work, in order where several
+  // can. Where there are fewer GPUs than processes, each kernel is asked.
+  void assign() {
+    std::map<Gpu, std::map<std::uint32_t, std::size_t>> votes;
+    each_work([&](Slice& slice) {
+      auto& mine = votes[gpu_of(slice)];
+      for (Candidate* one : candidates(slice)) ++mine[one->source];
+    });
+    if (votes.size() < labels_.size()) return assign_kernels();
+    std::map<std::uint32_t, std::size_t> gpus;  // by source
+    std::map<Gpu, std::uint32_t> owner;
+    for (const auto& [gpu, mine] : votes) {
+      const auto best = std::ranges::max_element(mine, {}, [&](const auto& vote) {
+        return std::pair(vote.second, -static_cast<std::int64_t>(gpus[vote.first]));
+      });
+      if (best == mine.end()) continue;
+      ++gpus[best->first];
+      owner[gpu] = best->first;
+    }
+    each_work([&](Slice& slice) {
+      const auto found = owner.find(gpu_of(slice));
+      if (found != owner.end()) trace_.tracks[slice.track].source = found->second;
+    });
+  }
+
+ private:
+  using Gpu = std::tuple<std::string, std::int64_t, std::int32_t>;  // label, process, device
+  struct Candidate {
+    Nanos begin = 0;
+    std::uint32_t source = 0;
+    std::size_t uses = 0;
+  };
+
+  template <typename Take>
+  void each_work(Take take) {
+    for (Slice& slice : trace_.slices) {
+      if (trace_.tracks[slice.track].gpu && slice.detail != kNoIndex) take(slice);
+    }
+  }
+  Gpu gpu_of(const Slice& slice) const {
+    const Track& track = trace_.tracks[slice.track];
+    const auto [label, number] = parts_of(track.process);
+    return {label, number, track.device};
+  }
+  std::vector<Candidate*> candidates(const Slice& slice) {
+    const auto known = launches_.find(trace_.details[slice.detail].correlation);
+    std::vector<Candidate*> found;
+    if (known == launches_.end()) return found;
+    const std::string& label = labels_[trace_.tracks[slice.track].source];
+    for (Candidate& one : known->second) {
+      if (one.begin <= slice.begin && labels_[one.source] == label) found.push_back(&one);
+    }
+    return found;
+  }
+  void assign_kernels() {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> copies;  // by track and source
+    std::vector<bool> settled(trace_.tracks.size());
+    each_work([&](Slice& slice) {
+      const auto all = candidates(slice);
+      const auto one = std::ranges::min_element(all, {}, &Candidate::uses);
+      if (one == all.end()) return;
+      ++(*one)->uses;
+      const std::uint32_t owner = (*one)->source;
+      const auto [entry, is_new] = copies.try_emplace({slice.track, owner}, slice.track);
+      if (is_new && settled[slice.track]) {
+        entry->second = static_cast<std::uint32_t>(trace_.tracks.size());
+        trace_.tracks.push_back(trace_.tracks[slice.track]);
+      }
+      settled[slice.track] = true;
+      trace_.tracks[entry->second].source = owner;
+      slice.track = entry->second;
+    });
+  }
+
+  Trace& trace_;
+  const std::vector<std::string>& labels_;
+  std::unordered_map<std::uint64_t, std::vector<Candidate>> launches_;
+};
+
 }  // namespace
 
-bool split_processes(Trace& trace) {
+void split_processes(Trace& trace) {
   constexpr std::size_t kMostProcesses = 1024;
   std::map<std::pair<std::string, std::int64_t>, std::uint32_t> source_of;
-  std::vector<bool> launches_on(trace.tracks.size());
-  for (const Launch& launch : trace.launches) launches_on[launch.track] = true;
-  for (std::size_t i = 0; i < trace.tracks.size(); ++i) {
-    if (launches_on[i]) source_of[parts_of(trace.tracks[i].process)] = 0;
+  for (const Launch& launch : trace.launches) {
+    source_of[parts_of(trace.tracks[launch.track].process)] = 0;
   }
-  if (source_of.size() < 2 || source_of.size() > kMostProcesses) return false;
+  if (source_of.size() < 2 || source_of.size() > kMostProcesses) return;
   trace.sources.assign(source_of.size(), trace.sources[0]);
   std::map<std::string, std::uint32_t> of_label;
   std::vector<std::string> labels;  // by source
   std::uint32_t source = 0;
   for (auto& [process, index] : source_of) {
-    trace.sources[source].rank = static_cast<std::int32_t>(source);
+    trace.sources[source].rank = kNone;
     trace.sources[source].pid = process.second;
     of_label.try_emplace(process.first, source);
     labels.push_back(process.first);
@@ -43,36 +132,7 @@ bool split_processes(Trace& trace) {
     const auto known = source_of.find(process);
     track.source = known == source_of.end() ? of_label[process.first] : known->second;
   }
-  std::vector<std::tuple<std::uint64_t, Nanos, std::uint32_t>> launches;
-  launches.reserve(trace.launches.size());
-  for (const Launch& launch : trace.launches) {
-    launches.emplace_back(launch.correlation, launch.begin, launch.track);
-  }
-  std::ranges::sort(launches);
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> copies;  // by track and source
-  std::vector<bool> settled(trace.tracks.size());
-  for (Slice& slice : trace.slices) {
-    if (!trace.tracks[slice.track].gpu || slice.detail == kNoIndex) continue;
-    const std::uint64_t correlation = trace.details[slice.detail].correlation;
-    auto launch =
-        std::ranges::upper_bound(launches, std::tuple(correlation, slice.begin, kNoIndex));
-    for (; launch != launches.begin(); --launch) {
-      const auto& [number, begin, track] = *std::prev(launch);
-      if (number != correlation) break;
-      const std::uint32_t owner = trace.tracks[track].source;
-      if (labels[owner] != labels[trace.tracks[slice.track].source]) continue;
-      const auto [entry, is_new] = copies.try_emplace({slice.track, owner}, slice.track);
-      if (is_new && settled[slice.track]) {
-        entry->second = static_cast<std::uint32_t>(trace.tracks.size());
-        trace.tracks.push_back(trace.tracks[slice.track]);
-      }
-      settled[slice.track] = true;
-      trace.tracks[entry->second].source = owner;
-      slice.track = entry->second;
-      break;
-    }
-  }
-  return true;
+  Owners(trace, labels).assign();
 }
 
 }  // namespace assay::timeline

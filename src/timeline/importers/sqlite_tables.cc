@@ -1,5 +1,7 @@
 #include "timeline/importers/sqlite_tables.h"
 
+#include <algorithm>
+
 #include "timeline/importers/chrome_trace.h"
 #include "timeline/input/byte_source.h"
 
@@ -68,10 +70,12 @@ void SqliteReader::add_step(std::string_view name, const Slice& slice) {
   }
 }
 
-void SqliteReader::add_with_detail(Slice& slice, std::int64_t correlation, std::int64_t bytes) {
+void SqliteReader::add_with_detail(Slice& slice, std::int64_t correlation, std::int64_t bytes,
+                                   std::int64_t blocks) {
   Detail detail;
   detail.correlation = static_cast<std::uint64_t>(correlation);
   detail.bytes = bytes;
+  detail.blocks = static_cast<std::uint32_t>(std::clamp<std::int64_t>(blocks, 0, kNoIndex));
   slice.detail = builder_.add_detail(detail);
   builder_.add(slice);
 }

@@ -46,7 +46,8 @@ class SqliteReader {
   void add_launch(const Slice& slice, std::int64_t correlation);
   // If the slice's name marks a step of a training loop.
   void add_step(std::string_view name, const Slice& slice);
-  void add_with_detail(Slice& slice, std::int64_t correlation, std::int64_t bytes = kNone);
+  void add_with_detail(Slice& slice, std::int64_t correlation, std::int64_t bytes = kNone,
+                       std::int64_t blocks = 0);
 
   Database database_;
   const ImportOptions& options_;
