@@ -6,16 +6,17 @@ namespace assay::timeline {
 
 Intervals unite(Intervals any_order) {
   std::ranges::sort(any_order, {}, &Interval::begin);
-  Intervals result;
-  for (const Interval& interval : any_order) {
+  auto end = any_order.begin();  // of the result
+  for (const Interval interval : any_order) {
     if (interval.end <= interval.begin) continue;
-    if (!result.empty() && interval.begin <= result.back().end) {
-      result.back().end = std::max(result.back().end, interval.end);
+    if (end != any_order.begin() && interval.begin <= std::prev(end)->end) {
+      std::prev(end)->end = std::max(std::prev(end)->end, interval.end);
     } else {
-      result.push_back(interval);
+      *end++ = interval;
     }
   }
-  return result;
+  any_order.erase(end, any_order.end());
+  return any_order;
 }
 
 Intervals intersect(std::span<const Interval> a, std::span<const Interval> b) {

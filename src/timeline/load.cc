@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
@@ -15,7 +14,7 @@
 #include "base/text.h"
 #include "timeline/cpu_work.h"
 #include "timeline/input/args_store.h"
-#include "timeline/input/characters.h"
+#include "timeline/names.h"
 
 namespace assay::timeline {
 namespace {
@@ -60,8 +59,7 @@ std::int32_t rank_in_text(const std::string& name) {
   for (std::size_t at = text.find(kWord); at != std::string::npos; at = text.find(kWord, at)) {
     at += kWord.size();
     if (std::string_view("-_.= ").find(text[at]) != std::string_view::npos) ++at;
-    std::int32_t found = kNone;
-    std::from_chars(text.data() + at, text.data() + text.size(), found);
+    const auto found = leading_number<std::int32_t>(std::string_view(text).substr(at));
     if (found >= 0) rank = found;
   }
   return rank;
@@ -191,10 +189,9 @@ void set_rank(Trace& trace, std::int32_t rank) {
 std::int32_t rank_of_dump(const fs::path& path) {
   const std::string name = path.filename().string();
   if (const std::int32_t rank = rank_in_text(name); rank != kNone) return rank;
-  std::string stem = name.substr(0, name.find('.'));
-  const std::size_t digits = stem.find_last_not_of("0123456789") + 1;
-  std::int32_t rank = kNone;
-  std::from_chars(stem.data() + digits, stem.data() + stem.size(), rank);
+  const std::string_view stem = std::string_view(name).substr(0, name.find('.'));
+  const auto rank =
+      leading_number<std::int32_t>(stem.substr(stem.find_last_not_of("0123456789") + 1));
   return rank != kNone ? rank : rank_in_name(path);
 }
 

@@ -148,12 +148,7 @@ Result<MergeResult> merge_job_logs(const JobLogOptions& options, const ClockOpti
   Strings strings;
   std::optional<SliceSorter> sorter;
   std::vector<std::unique_ptr<SliceSource>> sources;
-  const auto end_log = [&]() -> Status {
-    if (!sorter) return {};
-    ASSAY_TRY(auto sorted, sorter->finish());
-    sources.push_back(std::move(sorted));
-    return {};
-  };
+  const auto end_log = [&] { return sorter ? sorter->finish(sources) : Status(); };
   ASSAY_TRY(JobLogSurvey survey,
             survey_job_logs(
                 run.logs, run.offsets, JobFilter::as_paddle, strings, [&]() -> Result<TakeSlice> {

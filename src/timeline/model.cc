@@ -8,6 +8,7 @@
 #include <xxhash.h>
 
 #include "base/json.h"
+#include "timeline/names.h"
 
 namespace assay::timeline {
 
@@ -50,15 +51,11 @@ std::string_view name(Kind kind) {
 }
 
 Kind kind_of_job(std::string_view type) {
-  const auto has = [type](std::string_view word) {
-    return type.find(word) != std::string_view::npos;
-  };
-  if (has("send") || has("recv") || has("allreduce") || has("all_reduce") ||
-      has("reduce_scatter") || has("allgather") || has("all_gather") || has("all_to_all") ||
-      has("nccl")) {
+  if (has_any(type, {"send", "recv", "allreduce", "all_reduce", "reduce_scatter", "allgather",
+                     "all_gather", "all_to_all", "nccl"})) {
     return Kind::communication;
   }
-  if (has("memcpy") || has("offload") || has("reload")) return Kind::memory;
+  if (has_any(type, {"memcpy", "offload", "reload"})) return Kind::memory;
   return Kind::compute;
 }
 
@@ -68,36 +65,44 @@ void Trace::sort() {
   });
 }
 
-void Trace::shift(const std::vector<Nanos>& of_track, const std::vector<Nanos>& of_source) {
-  const auto move = [](auto& span, Nanos offset) {
-    span.begin += offset;
-    span.end += offset;
+namespace {
+
+// Replaces each time but those of the common steps.
+template <typename OfTrack, typename OfSource>
+void each_time(Trace& trace, OfTrack of_track, OfSource of_source) {
+  const auto move = [&](auto& spans) {
+    for (auto& span : spans) {
+      span.begin = of_track(span.track, span.begin);
+      span.end = of_track(span.track, span.end);
+    }
   };
-  for (Slice& slice : slices) move(slice, of_track[slice.track]);
-  for (Launch& launch : launches) move(launch, of_track[launch.track]);
-  for (HostCall& call : host_calls) move(call, of_track[call.track]);
-  for (CollectiveRange& range : collective_ranges) move(range, of_track[range.track]);
-  for (OperatorCall& call : operator_calls) move(call, of_track[call.track]);
-  for (RankStep& mark : rank_steps) move(mark.step, of_source[mark.source]);
-  for (Flow& flow : flows) flow.time += of_track[flow.track];
-  for (MemoryPoint& point : memory) point.time += of_source[point.source];
+  move(trace.slices);
+  move(trace.launches);
+  move(trace.host_calls);
+  move(trace.collective_ranges);
+  move(trace.operator_calls);
+  for (Flow& flow : trace.flows) flow.time = of_track(flow.track, flow.time);
+  for (MemoryPoint& point : trace.memory) point.time = of_source(point.source, point.time);
+  for (auto& [source, step] : trace.rank_steps) {
+    step.begin = of_source(source, step.begin);
+    step.end = of_source(source, step.end);
+  }
+}
+
+}  // namespace
+
+void Trace::shift(const std::vector<Nanos>& of_track, const std::vector<Nanos>& of_source) {
+  each_time(
+      *this, [&](std::uint32_t track, Nanos time) { return time + of_track[track]; },
+      [&](std::uint32_t source, Nanos time) { return time + of_source[source]; });
 }
 
 void Trace::move_times(const std::function<Nanos(std::uint32_t, Nanos)>& clock) {
-  const auto move = [&](auto& span, std::uint32_t source) {
-    span.begin = clock(source, span.begin);
-    span.end = clock(source, span.end);
-  };
-  for (Slice& slice : slices) move(slice, tracks[slice.track].source);
-  for (Launch& launch : launches) move(launch, tracks[launch.track].source);
-  for (HostCall& call : host_calls) move(call, tracks[call.track].source);
-  for (CollectiveRange& range : collective_ranges) move(range, tracks[range.track].source);
-  for (OperatorCall& call : operator_calls) move(call, tracks[call.track].source);
-  for (Flow& flow : flows) flow.time = clock(tracks[flow.track].source, flow.time);
-  for (MemoryPoint& point : memory) point.time = clock(point.source, point.time);
+  each_time(
+      *this, [&](std::uint32_t track, Nanos time) { return clock(tracks[track].source, time); },
+      clock);
   std::map<std::int64_t, Step> common;
-  for (RankStep& mark : rank_steps) {
-    move(mark.step, mark.source);
+  for (const RankStep& mark : rank_steps) {
     widen(common.try_emplace(mark.step.number, mark.step).first->second, mark.step);
   }
   for (Step& step : steps) {

@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <span>
+
+#include "timeline/names.h"
 
 namespace assay::timeline {
 namespace {
@@ -91,20 +92,6 @@ double visible(const OperatorFormula& formula, const OperatorInputs& inputs, std
   return causal ? less * less / 2 + (q - less) * k : q * k;
 }
 
-// The numbers of "[2, 2]".
-Shape sizes_in(std::string_view text) {
-  Shape numbers;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at < end) {
-    std::int64_t number = 0;
-    const auto [stop, error] = std::from_chars(at, end, number);
-    if (error == std::errc()) numbers.push_back(number);
-    at = error == std::errc() ? stop : at + 1;
-  }
-  return numbers;
-}
-
 struct Cost {
   double flop = 0;
   double read = 0;  // elements
@@ -149,8 +136,10 @@ std::optional<Cost> product_cost(Shape a, Shape b, Family family) {
 // The size of a convolution's output, by dimension.
 std::optional<Shape> convolved(const Shape& x, const Shape& w, const OperatorInputs& inputs) {
   const std::size_t dims = x.size() - 2;
-  std::array<Shape, 3> lists{sizes_in(value_at(inputs, 3)), sizes_in(value_at(inputs, 4)),
-                             sizes_in(value_at(inputs, 5))};
+  std::array<Shape, 3> lists;  // of "[2, 2]"
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    lists[i] = numbers_in<std::int64_t>(value_at(inputs, 3 + i));
+  }
   for (Shape& list : lists) {
     if (list.size() == 1) list.resize(dims, list.front());
     if (list.size() != dims ||

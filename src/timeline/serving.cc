@@ -2,31 +2,26 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <set>
 #include <tuple>
 #include <unordered_map>
 
 #include "base/text.h"
+#include "timeline/names.h"
 
 namespace assay::timeline {
 namespace {
 
-// The number behind a word; 0 without one.
-std::int64_t number_behind(std::string_view name, std::string_view word) {
-  const std::size_t at = name.find(word);
-  if (at == std::string_view::npos) return 0;
-  std::int64_t number = 0;
-  std::from_chars(name.data() + at + word.size(), name.data() + name.size(), number);
-  return number;
+std::int64_t count_behind(std::string_view name, std::string_view word) {
+  return number_behind(name, word, std::int64_t{0});
 }
 
 // Of "context_2(6144)_…" and "context_2(sq6144sk7144…)_…": requests and tokens.
 std::pair<std::int64_t, std::int64_t> counts_behind(std::string_view name, std::string_view word) {
   const std::string_view rest = name.substr(std::min(name.size(), name.find(word)));
   const std::string_view tokens = rest.substr(std::min(rest.size(), rest.find('(')));
-  const std::int64_t detailed = number_behind(tokens.substr(0, tokens.find(')')), "(sq");
-  return {number_behind(rest, word), detailed > 0 ? detailed : number_behind(tokens, "(")};
+  const std::int64_t detailed = count_behind(tokens.substr(0, tokens.find(')')), "(sq");
+  return {count_behind(rest, word), detailed > 0 ? detailed : count_behind(tokens, "(")};
 }
 
 ServingBatch batch_of(std::int64_t prefills, std::int64_t prefill_tokens, std::int64_t decodes,
@@ -40,25 +35,24 @@ ServingBatch batch_of(std::int64_t prefills, std::int64_t prefill_tokens, std::i
 
 // "step[EXTEND bs=2 toks=6144]", "prefill[bs=2 tok=6144]", "decode[bs=4 tok=6 p=1 d=3]".
 ServingBatch batch_in_brackets(std::string_view name) {
-  const auto has = [&](std::string_view word) { return name.find(word) != std::string_view::npos; };
   const bool step = name.starts_with("step[");
   const std::size_t open = name.find('[');
   const std::string mode =
       lowered(step ? name.substr(open + 1, name.find(' ') - open - 1) : name.substr(0, open));
-  const std::int64_t size = number_behind(name, "bs=");
-  const std::int64_t tokens = number_behind(name, step ? "toks=" : "tok=");
-  if (has(" c=") && has(" g=")) {  // SGLang's MIXED, with details
-    return batch_of(number_behind(name, " c="), number_behind(name, "c_sq="),
-                    number_behind(name, " g="), number_behind(name, "g_sq="));
+  const std::int64_t size = count_behind(name, "bs=");
+  const std::int64_t tokens = count_behind(name, step ? "toks=" : "tok=");
+  if (has(name, " c=") && has(name, " g=")) {  // SGLang's MIXED, with details
+    return batch_of(count_behind(name, " c="), count_behind(name, "c_sq="),
+                    count_behind(name, " g="), count_behind(name, "g_sq="));
   }
-  if (mode == "mixed" || (mode == "decode" && number_behind(name, " p=") > 0)) {
+  if (mode == "mixed" || (mode == "decode" && count_behind(name, " p=") > 0)) {
     return {ServingBatch::kMixed, size};
   }
   if (mode == "extend" || mode.ends_with("prefill")) return batch_of(size, tokens, 0, 0);
   // The draft model's tokens are none until the target model has verified them.
   if (mode.starts_with("draft")) return batch_of(0, 0, size, 0);
   if (mode != "decode" && mode != "target_verify") return {ServingBatch::kUnknown, size};
-  return batch_of(0, 0, size, std::max({size, tokens, number_behind(name, "g_sq=")}));
+  return batch_of(0, 0, size, std::max({size, tokens, count_behind(name, "g_sq=")}));
 }
 
 // What the attention kernels of a batch say of its phase. Most attention kernels serve both.
@@ -66,18 +60,15 @@ enum Sign : unsigned { kNoSign = 0, kOfDecode = 1, kOfPrefill = 2, kOfBoth = 4 }
 
 Sign sign_of(std::string_view kernel) {
   const std::string name = lowered(kernel);
-  const auto any = [&](std::initializer_list<const char*> words) {
-    return std::ranges::any_of(words, [&](const char* w) { return name.find(w) != name.npos; });
-  };
-  const bool cache = any({"and_cache", "store_kv", "kv_indices", "append", "unified_attention_2d"});
-  if (cache || !any({"attn", "attention", "mha", "mla", "flash_fwd", "kvcache", "fwd_kernel",
+  const bool cache = has_any(name, {"and_cache", "store_kv", "kv_indices", "append", "unified_attention_2d"});
+  if (cache || !has_any(name, {"attn", "attention", "mha", "mla", "flash_fwd", "kvcache", "fwd_kernel",
                      "fwd_grouped"})) {
     return kNoSign;
   }
-  if (any({"paged_attention", "decode", "forgen", "unified_attention_3d", "kernel_stage"})) {
+  if (has_any(name, {"paged_attention", "decode", "forgen", "unified_attention_3d", "kernel_stage"})) {
     return kOfDecode;
   }
-  return any({"persistentcontext", "staticcontext"}) ? kOfPrefill : kOfBoth;
+  return has_any(name, {"persistentcontext", "staticcontext"}) ? kOfPrefill : kOfBoth;
 }
 
 // Tells batches apart of which the kernels know the phase.
@@ -144,22 +135,21 @@ std::vector<ServingStep> marked(const Trace& trace, Parse parse) {
 }  // namespace
 
 std::optional<ServingBatch> parse_serving_batch(std::string_view name) {
-  const auto has = [&](std::string_view word) { return name.find(word) != std::string_view::npos; };
   ServingBatch batch;
-  if (name.starts_with("execute_") && has("context_") && has("generation_")) {
+  if (name.starts_with("execute_") && has(name, "context_") && has(name, "generation_")) {
     const auto [prefills, prefill_tokens] = counts_behind(name, "context_");
     const auto [decodes, decode_tokens] = counts_behind(name, "generation_");
     batch = batch_of(prefills, prefill_tokens, decodes, decode_tokens);
-  } else if (name.starts_with("execute_new_") && has("_cached_")) {
+  } else if (name.starts_with("execute_new_") && has(name, "_cached_")) {
     // A running request decodes, or computes the next chunk of a long prompt.
-    const std::int64_t running = number_behind(name, "_cached_");
-    batch.requests = number_behind(name, "_new_") + running;
+    const std::int64_t running = count_behind(name, "_cached_");
+    batch.requests = count_behind(name, "_new_") + running;
     if (running == 0) batch.phase = ServingBatch::kPrefill;
   } else if (const std::size_t at = name.find(" ctx reqs, "); at != std::string_view::npos) {
     // TensorRT-LLM: "[Executor] _forward_step 7: 2 ctx reqs, 3 gen reqs"
-    const std::int64_t decodes = number_behind(name, " ctx reqs, ");
-    batch = batch_of(number_behind(name.substr(name.rfind(' ', at - 1)), " "), 0, decodes, decodes);
-  } else if (has("bs=") && has("]") &&
+    const std::int64_t decodes = count_behind(name, " ctx reqs, ");
+    batch = batch_of(count_behind(name.substr(name.rfind(' ', at - 1)), " "), 0, decodes, decodes);
+  } else if (has(name, "bs=") && has(name, "]") &&
              (name.starts_with("step[") || name.starts_with("prefill[") ||
               name.starts_with("decode["))) {
     batch = batch_in_brackets(name);
@@ -181,7 +171,7 @@ std::optional<ServingBatch> parse_serving_frame(std::string_view name) {
   if (file.starts_with("cuda_graph_runner.py") && function == "replay") {
     return ServingBatch{ServingBatch::kDecode};
   }
-  if (file.find("model_runner") == std::string_view::npos) return std::nullopt;
+  if (!has(file, "model_runner")) return std::nullopt;
   if (function == "forward_decode") return ServingBatch{ServingBatch::kDecode};
   if (function == "forward_extend") return ServingBatch{ServingBatch::kPrefill};
   return function == "execute_model" ? std::optional(ServingBatch{}) : std::nullopt;

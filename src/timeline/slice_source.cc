@@ -31,33 +31,45 @@ Result<Fd> make_spill_file(const std::filesystem::path& folder) {
   return fd;
 }
 
-// Reads one sorted run from the spill file.
-struct RunReader {
-  std::uint64_t offset = 0;  // in slices
-  std::uint64_t left = 0;
-  std::vector<Slice> buffer;
-  std::size_t at = 0;
+// The slices of one sorted run: those in the buffer, then those in the spill file.
+class RunSource : public SliceSource {
+ public:
+  explicit RunSource(std::vector<Slice> slices) : buffer_(std::move(slices)) {}
+  RunSource(std::shared_ptr<Fd> fd, std::uint64_t first, std::uint64_t count)
+      : fd_(std::move(fd)), offset_(first), left_(count) {}
 
-  Result<bool> next(int fd, Slice& slice) {
-    if (at == buffer.size()) {
-      if (left == 0) return false;
-      buffer.resize(std::min<std::uint64_t>(left, kReadSlices));
-      const auto bytes = std::as_writable_bytes(std::span(buffer));
-      std::size_t done = 0;
-      while (done < bytes.size()) {
-        const ssize_t got = ::pread(fd, bytes.data() + done, bytes.size() - done,
-                                    static_cast<off_t>(offset * sizeof(Slice) + done));
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) return errno_error("cannot read the temporary file for sorting");
-        done += static_cast<std::size_t>(got);
-      }
-      offset += buffer.size();
-      left -= buffer.size();
-      at = 0;
+  Result<bool> next(Slice& slice) override {
+    if (at_ == buffer_.size()) {
+      if (left_ == 0) return false;
+      ASSAY_CHECK(refill());
     }
-    slice = buffer[at++];
+    slice = buffer_[at_++];
     return true;
   }
+
+ private:
+  Status refill() {
+    buffer_.resize(std::min<std::uint64_t>(left_, kReadSlices));
+    const auto bytes = std::as_writable_bytes(std::span(buffer_));
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+      const ssize_t got = ::pread(fd_->get(), bytes.data() + done, bytes.size() - done,
+                                  static_cast<off_t>(offset_ * sizeof(Slice) + done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) return errno_error("cannot read the temporary file for sorting");
+      done += static_cast<std::size_t>(got);
+    }
+    offset_ += buffer_.size();
+    left_ -= buffer_.size();
+    at_ = 0;
+    return {};
+  }
+
+  std::shared_ptr<Fd> fd_;
+  std::uint64_t offset_ = 0;  // in slices
+  std::uint64_t left_ = 0;    // in the file
+  std::vector<Slice> buffer_;
+  std::size_t at_ = 0;
 };
 
 // The next slice of a stream.
@@ -73,38 +85,6 @@ struct LaterHead {
   }
 };
 using Heads = std::priority_queue<Head, std::vector<Head>, LaterHead>;
-
-class SortedSource : public SliceSource {
- public:
-  SortedSource(Fd fd, std::vector<RunReader> runs) : fd_(std::move(fd)), runs_(std::move(runs)) {}
-
-  Result<bool> next(Slice& slice) override {
-    if (runs_.size() == 1) return runs_[0].next(fd_.get(), slice);
-    if (!started_) {
-      started_ = true;
-      for (std::size_t i = 0; i < runs_.size(); ++i) ASSAY_CHECK(push(i));
-    }
-    if (heads_.empty()) return false;
-    const Head head = heads_.top();
-    heads_.pop();
-    slice = head.slice;
-    ASSAY_CHECK(push(head.stream));
-    return true;
-  }
-
- private:
-  Status push(std::size_t i) {
-    Head head{{}, i};
-    ASSAY_TRY(const bool more, runs_[i].next(fd_.get(), head.slice));
-    if (more) heads_.push(head);
-    return {};
-  }
-
-  Fd fd_;
-  std::vector<RunReader> runs_;
-  Heads heads_;
-  bool started_ = false;
-};
 
 struct Open {
   Slice slice;
@@ -167,13 +147,14 @@ Result<bool> MemorySource::next(Slice& slice) {
 }
 
 Status SliceSorter::spill() {
-  if (!fd_) {
-    ASSAY_TRY(fd_, make_spill_file(folder_));
+  if (fd_ == nullptr) {
+    ASSAY_TRY(Fd fd, make_spill_file(folder_));
+    fd_ = std::make_shared<Fd>(std::move(fd));
   }
   if (!std::ranges::is_sorted(chunk_, begins_before)) {
     std::ranges::stable_sort(chunk_, begins_before);
   }
-  ASSAY_CHECK(write_all(fd_.get(), std::as_bytes(std::span(chunk_))));
+  ASSAY_CHECK(write_all(fd_->get(), std::as_bytes(std::span(chunk_))));
   if (runs_.empty() || begins_before(chunk_.front(), last_)) {
     runs_.push_back({runs_.empty() ? 0 : runs_.back().first + runs_.back().count, 0});
   }
@@ -183,18 +164,18 @@ Status SliceSorter::spill() {
   return {};
 }
 
-Result<std::unique_ptr<SliceSource>> SliceSorter::finish() {
-  std::vector<RunReader> readers;
+Status SliceSorter::finish(std::vector<std::unique_ptr<SliceSource>>& sources) {
   if (runs_.empty() && chunk_.size() <= kSmall) {
     std::ranges::stable_sort(chunk_, begins_before);
     chunk_.shrink_to_fit();
-    readers.push_back({.buffer = std::move(chunk_)});
+    sources.push_back(std::make_unique<RunSource>(std::move(chunk_)));
   } else if (!chunk_.empty()) {
     ASSAY_CHECK(spill());
   }
-  for (const Run& run : runs_)
-    readers.push_back({.offset = run.first, .left = run.count, .buffer = {}});
-  return std::make_unique<SortedSource>(std::move(fd_), std::move(readers));
+  for (const Run& run : runs_) {
+    sources.push_back(std::make_unique<RunSource>(fd_, run.first, run.count));
+  }
+  return {};
 }
 
 Result<MergeCounts> merge_slices(std::span<const std::unique_ptr<SliceSource>> sources,

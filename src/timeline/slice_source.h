@@ -41,7 +41,8 @@ class SliceSorter {
     chunk_.push_back(slice);
     return chunk_.size() < kRunSlices ? Status() : spill();
   }
-  Result<std::unique_ptr<SliceSource>> finish();
+  // Adds what holds the slices: together, in order.
+  Status finish(std::vector<std::unique_ptr<SliceSource>>& sources);
 
  private:
   static constexpr std::size_t kRunSlices = (4U << 20U) / sizeof(Slice);
@@ -54,7 +55,7 @@ class SliceSorter {
   Status spill();
 
   std::filesystem::path folder_;
-  Fd fd_;
+  std::shared_ptr<Fd> fd_;
   std::vector<Slice> chunk_;
   std::vector<Run> runs_;
   Slice last_;  // of the last run

@@ -16,7 +16,6 @@
 #include "timeline/importers/importer.h"
 #include "timeline/input/byte_source.h"
 #include "timeline/input/json_cursor.h"
-#include "timeline/input/read_ahead.h"
 #include "timeline/load.h"
 
 namespace assay::timeline {

@@ -317,7 +317,7 @@ TEST_F(TheInsights, TheCriticalPathGoesOnBehindWorkThatTakesNoTime) {
   load({rank});
   ASSERT_EQ(insights_.paths.size(), 1U);
   EXPECT_EQ(insights_.paths[0].length, 100'000);
-  std::map<std::string, Nanos> shares;
+  std::map<std::string_view, Nanos> shares;
   for (const PathShare& share : insights_.paths[0].by_kernel) shares[share.what] = share.time;
   EXPECT_EQ(shares["first"], 10'000);
   EXPECT_EQ(shares["second"], 10'000);
@@ -335,7 +335,7 @@ TEST_F(TheInsights, TheCriticalPathGoesThroughTheLateRank) {
       .collective("allreduce", 100, 110, 1000);
   load({first, second});
   ASSERT_EQ(insights_.paths.size(), 1U);
-  std::map<std::string, Nanos> shares;
+  std::map<std::string_view, Nanos> shares;
   for (const PathShare& share : insights_.paths[0].by_kernel) shares[share.what] = share.time;
   EXPECT_EQ(shares["end"], 10'000);
   EXPECT_EQ(shares["slow"], 60'000);

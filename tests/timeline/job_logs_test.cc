@@ -198,6 +198,13 @@ TEST_F(Logs, AnUnrelatedLogSaysSo) {
   EXPECT_THAT(describe(result_->files, result_->notes), testing::HasSubstr("not a job log"));
 }
 
+struct Collector : TraceWriter {
+  std::vector<Slice> slices;
+  void begin_slice(const Slice& slice) override { slices.push_back(slice); }
+  void end_slice(const Slice&) override {}
+  Status finish() override { return {}; }
+};
+
 // Few slices stay in memory, many go to disk; those in order make one run there, others many.
 TEST(SliceSorter, GivesBackEverySliceInOrder) {
   const TempFolder folder;
@@ -211,12 +218,14 @@ TEST(SliceSorter, GivesBackEverySliceInOrder) {
         begins.push_back(Nanos{i} * 10 + (disorder == 0 ? 0 : (random >> 4U) % disorder));
         ASSERT_TRUE(sorter.add({.begin = begins.back(), .end = begins.back() + 1, .job = i}));
       }
-      auto sorted = sorter.finish();
-      ASSERT_TRUE(sorted);
+      std::vector<std::unique_ptr<SliceSource>> sorted;
+      ASSERT_TRUE(sorter.finish(sorted));
+      Collector got;
+      TraceWriter* const writers[] = {&got};
+      ASSERT_TRUE(merge_slices(sorted, writers, 1));
       std::vector<bool> seen(begins.size());
-      Slice slice;
       Nanos last = 0;
-      while ((*sorted)->next(slice).value()) {
+      for (const Slice& slice : got.slices) {
         ASSERT_LE(last, slice.begin);
         last = slice.begin;
         const auto number = static_cast<std::size_t>(slice.job);

@@ -12,6 +12,7 @@
 #include "timeline/analysis/devices.h"
 #include "timeline/analysis/idle.h"
 #include "timeline/analysis/pipelines.h"
+#include "timeline/analysis/slice_steps.h"
 #include "timeline/analysis/windows.h"
 #include "timeline/cpu_work.h"
 #include "timeline/intervals.h"
@@ -83,39 +84,26 @@ TimeShare step_share(const Device& device, std::size_t stage, const Step& step,
                      const Interval& window, const Dependencies& dependencies,
                      std::vector<Wait>* waits) {
   if (window.end <= window.begin) return {};
-  if (!device.launched) {
-    const std::array<Interval, 1> cut{window};
-    return share_of(device, stage, step.number, device.busy.within(cut), window, dependencies,
-                    waits);
-  }
-  const auto mine = device.by_step.find(step.number);
   const std::array<Interval, 1> cut{window};
-  return share_of(device, stage, step.number,
-                  mine == device.by_step.end() ? Busy{} : mine->second.within(cut), window,
-                  dependencies, waits);
+  const Busy& mine = device.launched ? device.work_of(step.number) : device.busy;
+  return share_of(device, stage, step.number, mine.within(cut), window, dependencies, waits);
 }
 
 // Sets when the GPU waited for its host, by the step of the host.
-void add_lateness(const Device& device, std::size_t stage, const std::vector<Step>& steps,
+void add_lateness(const Device& device, std::size_t stage, const SliceSteps& steps,
                   const Dependencies& dependencies, DeviceReport& report) {
   constexpr auto kHost = static_cast<std::size_t>(IdleCause::host);
   constexpr std::size_t kMostStalls = 64;
-  std::map<std::int64_t, std::size_t> by_number;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    by_number[steps[i].number] = i;
-    const TimeShare& share = report.steps[i];
+  for (const TimeShare& share : report.steps) {
     report.late.push_back({share.idle_by[kHost] - share.loading, share.loading});
   }
   if (!device.launched) return;
-  report.late.assign(steps.size(), {});
-  for (const Wait& wait : waits_of(device, stage, dependencies)) {
-    if (wait.lane != kHost && wait.lane != kLoadingLane) continue;
+  report.late.assign(report.steps.size(), {});
+  for (const Wait& wait : host_waits(device, stage, dependencies)) {
     const Nanos middle = wait.begin + (wait.end - wait.begin) / 2;
-    const auto mark = std::ranges::upper_bound(device.marks, middle, {}, &Step::begin);
-    if (mark == device.marks.begin()) continue;
-    const auto step = by_number.find(std::prev(mark)->number);
-    if (step == by_number.end()) continue;
-    Lateness& late = report.late[step->second];
+    const auto step = steps.begun_by_host(device.source, middle);
+    if (!step) continue;
+    Lateness& late = report.late[*step];
     (wait.lane == kHost ? late.launches : late.loading) += wait.end - wait.begin;
     report.stalls.push_back({wait.begin, wait.end});
   }
@@ -124,8 +112,9 @@ void add_lateness(const Device& device, std::size_t stage, const std::vector<Ste
   if (report.stalls.size() > kMostStalls) report.stalls.resize(kMostStalls);
 }
 
-DeviceReport report_of(const Device& device, std::size_t stage, const std::vector<Step>& steps,
-                       const Windows& windows, const Dependencies& dependencies, bool waits) {
+DeviceReport report_of(const Device& device, std::size_t stage, const Analysis& analysis,
+                       const Windows& windows, const SliceSteps& host_steps,
+                       const Dependencies& dependencies, bool waits) {
   DeviceReport report;
   static_cast<DeviceIdentity&>(report) = device;
   report.counts = device.counts;
@@ -134,20 +123,18 @@ DeviceReport report_of(const Device& device, std::size_t stage, const std::vecto
     report.whole = share_of(device, stage, kNone, device.busy,
                             {device.any.front().begin, device.any.back().end}, dependencies);
   }
-  for (const Step& step : steps) {
+  for (const Step& step : analysis.steps) {
     report.steps.push_back(step_share(device, stage, step, windows.of(device, step), dependencies,
                                       waits ? &report.waits : nullptr));
     report.total += report.steps.back();
   }
-  add_lateness(device, stage, steps, dependencies, report);
+  add_lateness(device, stage, host_steps, dependencies, report);
   if (!device.launched) return report;
   report.outside_counts = device.outside;
-  const auto outside = device.by_step.find(kNone);
-  if (outside == device.by_step.end()) return report;
-  const Intervals all = outside->second.all();
-  if (all.empty()) return report;
-  report.outside = share_of(device, stage, kNone, outside->second,
-                            {all.front().begin, all.back().end}, dependencies);
+  const Busy& outside = device.work_of(kNone);
+  const Span all = outside.span();
+  if (all.begin >= all.end) return report;
+  report.outside = share_of(device, stage, kNone, outside, {all.begin, all.end}, dependencies);
   report.outside.idle = report.outside.other_steps = report.outside.span = 0;
   report.outside.idle_by = {};
   report.outside.loading = 0;
@@ -255,7 +242,7 @@ Analysis analyse(const Trace& trace, bool waits) {
   Analysis analysis;
   analysis.steps = steps_of(trace);
   analysis.notes = trace.notes;
-  const std::vector<Device> devices = devices_of(trace);
+  const std::vector<Device> devices = devices_of(trace, analysis.device_of);
   const Windows windows(trace, devices);
   const Pipelines pipelines = pipelines_of(trace, devices, windows, analysis.steps);
   const auto batches = serving_batches(trace);
@@ -279,9 +266,10 @@ Analysis analyse(const Trace& trace, bool waits) {
     analysis.pipelines = pipelines.devices;
   }
   const Dependencies dependencies(devices, analysis.pipelines);
+  const SliceSteps host_steps(trace, analysis);
   for (std::size_t i = 0; i < devices.size(); ++i) {
     analysis.devices.push_back(
-        report_of(devices[i], i, analysis.steps, windows, dependencies, waits));
+        report_of(devices[i], i, analysis, windows, host_steps, dependencies, waits));
   }
   if (devices.empty() && trace.flight.empty()) {
     analysis.notes.emplace_back("the trace has no GPU work to analyse");

@@ -81,7 +81,8 @@ struct Analysis {
   std::vector<Nanos> lengths;      // by step: until the next one begins
   std::vector<Nanos> pauses;       // by step: behind it nothing runs for longer than usual; else 0
   std::vector<DeviceReport> devices;
-  std::vector<Schedule> schedules;  // by step; ScheduleKind::none without a pipeline
+  std::vector<std::size_t> device_of;  // by track; meaningless for tracks of the host
+  std::vector<Schedule> schedules;     // by step; ScheduleKind::none without a pipeline
   std::vector<std::vector<std::size_t>>
       pipelines;                              // indices into devices, in the order of the stages
   std::optional<std::size_t> critical_stage;  // the device that computes longest, if one stands out

@@ -4,20 +4,16 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 #include <set>
 #include <span>
 #include <tuple>
 
 #include "timeline/analysis/peaks.h"
+#include "timeline/names.h"
 
 namespace assay::timeline {
 namespace {
-
-bool has(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 using Names = std::span<const std::pair<std::string_view, std::string_view>>;
 
@@ -50,21 +46,6 @@ std::string_view plain_name(std::string_view name) {
       {"reduce", "reduce"},
   }};
   return first_of(kNames, name, name);
-}
-
-std::vector<std::int32_t> numbers_in(std::string_view text) {
-  std::vector<std::int32_t> numbers;
-  for (std::size_t at = 0; at < text.size();) {
-    std::int32_t number = 0;
-    const auto result = std::from_chars(text.data() + at, text.data() + text.size(), number);
-    if (result.ec != std::errc()) {
-      ++at;
-      continue;
-    }
-    numbers.push_back(number);
-    at = static_cast<std::size_t>(result.ptr - text.data());
-  }
-  return numbers;
 }
 
 // The parts of "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(…)".
@@ -213,7 +194,8 @@ class Finder {
     call.group = "custom";
     const std::string_view head = kernel.substr(0, kernel.find('('));
     const std::size_t comma = head.rfind(", ");
-    const auto sizes = comma < head.size() ? numbers_in(head.substr(comma)) : numbers_in("");
+    const auto sizes = comma < head.size() ? numbers_in<std::int32_t>(head.substr(comma))
+                                           : std::vector<std::int32_t>();
     key.group = fmt::format("?custom {}", track.machine);
     if (sizes.empty() || sizes.front() < 2 || track.rank == kNone) return;
     call.group_size = sizes.front();
@@ -223,13 +205,10 @@ class Finder {
   // A send meets the receive between the same ranks. Without a known peer, it meets none.
   void pair_up(const Collective& collective, std::int32_t own, CollectiveCall& call, Key& key) {
     const std::vector<std::int32_t>& members = members_of(key);
+    // PyTorch's ranges are named "nccl:send 0->1" and "nccl:recv 1<-0".
     const std::string_view name = trace_.strings.text(collective.name);
     std::int32_t peer = collective.peer;
-    // PyTorch's ranges are named "nccl:send 0->1" and "nccl:recv 1<-0".
-    if (const std::size_t arrow = name.find_first_of("<>"); peer == kNone && arrow < name.size()) {
-      const auto numbers = numbers_in(name.substr(arrow + 1 + (name[arrow] == '<' ? 1 : 0)));
-      if (!numbers.empty()) peer = numbers.front();
-    }
+    if (peer == kNone) peer = number_behind(name, has(name, "->") ? "->" : "<-", peer);
     const bool sends = call.name == "send";
     call.name = "sendrecv";
     if (peer == kNone && members.size() == 2) {
@@ -293,7 +272,7 @@ class Finder {
   const std::vector<std::int32_t>& members_of(const Key& key) {
     const auto [entry, is_new] = members_.try_emplace({key.group, key.ranks});
     if (!is_new) return entry->second;
-    entry->second = numbers_in(key.ranks);
+    entry->second = numbers_in<std::int32_t>(key.ranks);
     if (!has(key.ranks, "...")) return entry->second;
     for (const Source& source : trace_.sources) {
       const auto group = source.groups.find(key.group);

@@ -1,18 +1,13 @@
 #include "timeline/analysis/critical_path.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
-#include <functional>
-#include <limits>
 #include <map>
 #include <string_view>
-#include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "timeline/analysis/stage_links.h"
-#include "timeline/cpu_work.h"
 #include "timeline/intervals.h"
 
 namespace assay::timeline {
@@ -26,38 +21,53 @@ constexpr std::array<std::string_view, 5> kIdleNames{
     "(host: launched late)", "(device: held back)", "(host: nothing was queued)",
     "(host: data loader)", "(handover to the next stage)"};
 
-// The work of a device, ordered by end.
-struct Worker {
-  std::string label;
-  std::uint32_t source = 0;
-  std::vector<std::uint32_t> by_end;  // slices
+// Sums of times by a small number.
+class Sums {
+ public:
+  explicit Sums(std::size_t size) : sums_(size) {}
+  void add(std::size_t at, Nanos time) {
+    if (sums_[at] == 0) used_.push_back(at);
+    sums_[at] += time;
+  }
+  // Those that are not 0, which then are.
+  template <typename Name>
+  std::vector<PathShare> take(Name name) {
+    std::vector<PathShare> shares;
+    shares.reserve(used_.size());
+    for (const std::size_t at : used_) shares.push_back({name(at), std::exchange(sums_[at], 0)});
+    used_.clear();
+    sort_shares(shares);
+    return shares;
+  }
+
+ private:
+  std::vector<Nanos> sums_;
+  std::vector<std::size_t> used_;
 };
 
 class Walker {
  public:
   Walker(const Trace& trace, const Analysis& analysis, const CollectiveReport& collectives)
       : trace_(trace),
-        worker_of_(trace.slices.size(), kNobody),
+        analysis_(analysis),
+        by_end_(analysis.devices.size()),
         place_(trace.slices.size(), 0),
-        stage_links_(stage_links(trace, analysis, collectives)) {
-    std::map<std::tuple<std::int32_t, std::string, std::int64_t, std::int32_t>, std::uint32_t>
-        known;
+        stage_links_(stage_links(trace, analysis, collectives)),
+        loading_(loader_waits(trace)),
+        kernels_(trace.strings.size() + kIdleNames.size()),
+        ranks_(analysis.devices.size()) {
     for (std::uint32_t i = 0; i < trace.slices.size(); ++i) {
       const Slice& slice = trace.slices[i];
       const Track& track = trace.tracks[slice.track];
       if (!track.gpu || track.jobs || !is_gpu_work(slice.kind)) continue;
-      const auto [entry, is_new] =
-          known.try_emplace({track.rank, track.machine, track.pid, track.device},
-                            static_cast<std::uint32_t>(workers_.size()));
-      if (is_new) workers_.push_back({label_of(track), track.source, {}});
-      worker_of_[i] = entry->second;
-      workers_[entry->second].by_end.push_back(i);
+      const std::uint32_t device = device_of(i);
+      if (by_end_[device].empty()) devices_.push_back(device);
+      by_end_[device].push_back(i);
     }
-    for (Worker& worker : workers_) {
-      std::ranges::stable_sort(worker.by_end, {}, [&](auto at) { return trace.slices[at].end; });
-      for (std::uint32_t i = 0; i < worker.by_end.size(); ++i) place_[worker.by_end[i]] = i;
+    for (auto& mine : by_end_) {
+      std::ranges::stable_sort(mine, {}, [&](auto at) { return trace.slices[at].end; });
+      for (std::uint32_t i = 0; i < mine.size(); ++i) place_[mine[i]] = i;
     }
-    loading_ = loader_waits(trace);
     for (const CollectiveCall& call : collectives.calls) {
       if (call.parts.size() < 2 || !trace.one_clock || trace.clocks_assumed) continue;
       const auto last = std::ranges::max_element(call.parts, {}, &CollectivePart::begin);
@@ -70,44 +80,39 @@ class Walker {
 
   CriticalPath walk(const Interval& window) {
     CriticalPath path;
-    charges_.clear();
-    ranks_.clear();
     std::uint32_t at = last_of_all(window);
     // After the last work, the step lasts until the host begins the next one.
     if (at != kNobody) {
       const Nanos end = trace_.slices[at].end;
-      charge_host(Idle::host, worker_of_[at], {std::min(end, window.end), window.end}, path);
-    } else if (!workers_.empty()) {
-      charge_host(Idle::unknown, 0, window, path);  // a step without GPU work
+      charge_host(Idle::host, device_of(at), {std::min(end, window.end), window.end}, path);
+    } else if (!devices_.empty()) {
+      charge_host(Idle::unknown, devices_.front(), window, path);  // a step without GPU work
     }
     // Each link ends before its successor, so the path is finite; the limit guards against damaged
     // traces.
     for (std::size_t links = 0; at != kNobody && links < trace_.slices.size(); ++links) {
       at = link(at, window, path);
     }
-    std::map<std::string, Nanos> kernels;
-    for (const auto& [what, time] : charges_) kernels[name_of(what)] += time;
-    path.by_kernel = sorted_shares(kernels);
-    path.by_rank = sorted_shares(ranks_);
+    path.by_kernel = kernels_.take([&](std::size_t what) { return name_of(what); });
+    path.by_rank = ranks_.take(
+        [&](std::size_t device) { return std::string_view(analysis_.devices[device].label); });
     return path;
   }
 
  private:
-  static std::string label_of(const Track& track) {
-    if (track.device == kNone && is_cpu(track.label)) return track.label;
-    return track.rank == kNone ? fmt::format("GPU:{}", track.device)
-                               : fmt::format("rank {} · GPU {}", track.rank, track.device);
+  std::uint32_t device_of(std::uint32_t slice) const {
+    return static_cast<std::uint32_t>(analysis_.device_of[trace_.slices[slice].track]);
   }
-  std::string name_of(std::size_t what) const {
+  std::string_view name_of(std::size_t what) const {
     const std::size_t names = trace_.strings.size();
-    return std::string(what < names ? trace_.strings.text(static_cast<StringId>(what))
-                                    : kIdleNames[what - names]);
+    return what < names ? trace_.strings.text(static_cast<StringId>(what))
+                        : kIdleNames[what - names];
   }
 
   std::uint32_t last_of_all(const Interval& window) const {
     std::uint32_t last = kNobody;
-    for (const Worker& worker : workers_) {
-      const std::uint32_t candidate = before(worker, window.end, worker.by_end.size());
+    for (const std::uint32_t device : devices_) {
+      const std::uint32_t candidate = before(by_end_[device], window.end, by_end_[device].size());
       if (candidate == kNobody || trace_.slices[candidate].end <= window.begin) continue;
       if (last == kNobody || trace_.slices[candidate].end > trace_.slices[last].end) {
         last = candidate;
@@ -118,30 +123,30 @@ class Walker {
 
   // The slice that ended last up to `time`, among the first `most`. `most` excludes a slice of no
   // duration from preceding itself.
-  std::uint32_t before(const Worker& worker, Nanos time, std::size_t most) const {
-    const auto end = worker.by_end.begin() + static_cast<std::ptrdiff_t>(most);
-    const auto behind = std::partition_point(worker.by_end.begin(), end, [&](std::uint32_t slice) {
-      return trace_.slices[slice].end <= time;
-    });
-    return behind == worker.by_end.begin() ? kNobody : *std::prev(behind);
+  std::uint32_t before(const std::vector<std::uint32_t>& by_end, Nanos time,
+                       std::size_t most) const {
+    const auto end = by_end.begin() + static_cast<std::ptrdiff_t>(most);
+    const auto behind = std::partition_point(
+        by_end.begin(), end, [&](std::uint32_t slice) { return trace_.slices[slice].end <= time; });
+    return behind == by_end.begin() ? kNobody : *std::prev(behind);
   }
 
-  void charge(std::size_t what, std::uint32_t worker, Nanos time, CriticalPath& path) {
+  void charge(std::size_t what, std::uint32_t device, Nanos time, CriticalPath& path) {
     if (time <= 0) return;
-    charges_[what] += time;
-    ranks_[workers_[worker].label] += time;
+    kernels_.add(what, time);
+    ranks_.add(device, time);
     path.length += time;
   }
-  void charge(Idle what, std::uint32_t worker, Nanos time, CriticalPath& path) {
-    charge(trace_.strings.size() + static_cast<std::size_t>(what), worker, time, path);
+  void charge(Idle what, std::uint32_t device, Nanos time, CriticalPath& path) {
+    charge(trace_.strings.size() + static_cast<std::size_t>(what), device, time, path);
   }
 
   // A wait for the host is the data loader's as long as the host was in it.
-  void charge_host(Idle what, std::uint32_t worker, const Interval& gap, CriticalPath& path) {
+  void charge_host(Idle what, std::uint32_t device, const Interval& gap, CriticalPath& path) {
     const std::array<Interval, 1> cut{gap};
-    const Nanos loading = measure(intersect(loading_[workers_[worker].source], cut));
-    charge(Idle::loader, worker, loading, path);
-    charge(what, worker, gap.end - gap.begin - loading, path);
+    const Nanos loading = measure(intersect(loading_[analysis_.devices[device].source], cut));
+    charge(Idle::loader, device, loading, path);
+    charge(what, device, gap.end - gap.begin - loading, path);
   }
 
   // Charges one link and returns its predecessor.
@@ -150,52 +155,50 @@ class Walker {
     if (const auto last = waits_for_.find(at); last != waits_for_.end()) {
       const Nanos tail = trace_.slices[at].end - trace_.slices[last->second].end;
       if (last->second != at && tail >= 0) {
-        charge(trace_.slices[at].name, worker_of_[at], tail, path);
+        charge(trace_.slices[at].name, device_of(at), tail, path);
       }
       at = last->second;
     }
     const Slice& slice = trace_.slices[at];
-    const std::uint32_t worker = worker_of_[at];
-    charge(slice.name, worker, slice.end - std::max(slice.begin, window.begin), path);
+    const std::uint32_t device = device_of(at);
+    charge(slice.name, device, slice.end - std::max(slice.begin, window.begin), path);
     if (slice.begin <= window.begin) return kNobody;
-    const std::uint32_t previous = before(workers_[worker], slice.begin, place_[at]);
+    const std::uint32_t previous = before(by_end_[device], slice.begin, place_[at]);
     const Nanos free_since =
         previous == kNobody ? window.begin : std::max(trace_.slices[previous].end, window.begin);
     const auto link = stage_links_.find(at);
     if (link != stage_links_.end() && trace_.slices[link->second].end > free_since) {
-      charge(Idle::stage, worker, slice.begin - trace_.slices[link->second].end, path);
+      charge(Idle::stage, device, slice.begin - trace_.slices[link->second].end, path);
       return link->second;
     }
     if (const Launch* launch = trace_.launch_of(slice)) {
       const Nanos launched = std::clamp(launch->end, free_since, slice.begin);
-      charge_host(Idle::host, worker, {free_since, launched}, path);
-      charge(Idle::device, worker, slice.begin - launched, path);
+      charge_host(Idle::host, device, {free_since, launched}, path);
+      charge(Idle::device, device, slice.begin - launched, path);
     } else {
-      charge_host(Idle::unknown, worker, {free_since, slice.begin}, path);
+      charge_host(Idle::unknown, device, {free_since, slice.begin}, path);
     }
     return previous == kNobody || trace_.slices[previous].end <= window.begin ? kNobody : previous;
   }
 
   const Trace& trace_;
-  std::vector<Worker> workers_;
-  std::vector<std::uint32_t> worker_of_;  // by slice
-  std::vector<std::uint32_t> place_;      // by slice: index in its worker's by_end
+  const Analysis& analysis_;
+  std::vector<std::vector<std::uint32_t>> by_end_;  // by device: its slices
+  std::vector<std::uint32_t> place_;                // by slice: index in its device's by_end_
+  std::vector<std::uint32_t> devices_;              // with work, by their first slice
   std::map<std::uint32_t, std::uint32_t> waits_for_;
   std::unordered_map<std::uint32_t, std::uint32_t> stage_links_;
   std::map<std::uint32_t, Intervals> loading_;  // by source
-  // Of the current step, by name id; Idle follows after all names.
-  std::unordered_map<std::size_t, Nanos> charges_;
-  std::map<std::string, Nanos> ranks_;
+  Sums kernels_;  // of the current step, by name id; Idle follows after all names
+  Sums ranks_;
 };
 
 }  // namespace
 
-std::vector<PathShare> sorted_shares(const std::map<std::string, Nanos>& sums) {
-  std::vector<PathShare> shares;
-  shares.reserve(sums.size());
-  for (const auto& [what, time] : sums) shares.push_back({what, time});
-  std::ranges::stable_sort(shares, std::greater{}, &PathShare::time);
-  return shares;
+void sort_shares(std::vector<PathShare>& shares) {
+  std::ranges::sort(shares, [](const PathShare& a, const PathShare& b) {
+    return a.time != b.time ? a.time > b.time : a.what < b.what;
+  });
 }
 
 std::vector<CriticalPath> critical_paths(const Trace& trace, const Analysis& analysis,

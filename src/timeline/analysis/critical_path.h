@@ -4,8 +4,7 @@
 // through streams, launches and the ranks that collectives waited for; each link begins when its
 // predecessor ends.
 
-#include <map>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "timeline/analysis/analysis.h"
@@ -14,9 +13,10 @@
 
 namespace assay::timeline {
 
+// A kernel's name, "(host: launched late)", a device's label. Valid as long as the trace and its
+// analysis.
 struct PathShare {
-  std::string what;  // a kernel's name, "(host: launched late)", "(host: data loader)", "(device:
-                     // held back)"
+  std::string_view what;
   Nanos time = 0;
 };
 
@@ -27,8 +27,8 @@ struct CriticalPath {
   std::vector<PathShare> by_rank;
 };
 
-// Sorts the sums, the longest first.
-std::vector<PathShare> sorted_shares(const std::map<std::string, Nanos>& sums);
+// The longest first, then by name.
+void sort_shares(std::vector<PathShare>& shares);
 
 // The path through each step; empty without GPU work.
 std::vector<CriticalPath> critical_paths(const Trace& trace, const Analysis& analysis,

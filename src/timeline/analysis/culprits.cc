@@ -11,7 +11,6 @@
 #include <numeric>
 
 #include "base/statistics.h"
-#include "timeline/analysis/devices.h"
 #include "timeline/analysis/kernel_comparison.h"
 #include "timeline/analysis/outliers.h"
 #include "timeline/analysis/report_text.h"
@@ -106,10 +105,9 @@ class CulpritFinder {
 
   // Whether all devices copy as many bytes.
   bool copies_are_equal() const {
-    const auto device_of = device_of_tracks(trace_);
     std::vector<std::int64_t> bytes(analysis_.devices.size());
     for (const Slice& slice : trace_.slices) {
-      const std::size_t device = device_of[slice.track];
+      const std::size_t device = analysis_.device_of[slice.track];
       if (slice.kind != Kind::memory || slice.detail == kNoIndex || device >= bytes.size())
         continue;
       bytes[device] += std::max<std::int64_t>(0, trace_.details[slice.detail].bytes);
@@ -377,7 +375,7 @@ class CulpritFinder {
   }
 
   // The part of the time that has grown most in a step, if it explains a fourth of the excess.
-  std::string grown(std::size_t step, Nanos excess) const {
+  std::string grown(std::size_t step, Nanos excess) {
     constexpr std::array<std::pair<const char*, TimePart>, 5> kParts{{{"compute", compute},
                                                                       {"communication", exposed},
                                                                       {"copies", copies},
@@ -385,15 +383,21 @@ class CulpritFinder {
                                                                       {"host", launches}}};
     const auto devices = static_cast<Nanos>(analysis_.devices.size());
     std::pair<Nanos, const char*> most{devices * excess / 4, "time outside all GPU work"};
-    for (const auto& [cause, time] : kParts) {
-      Nanos more = 0;
-      for (const DeviceReport& device : analysis_.devices) {
-        const Series own = series_of(device, time);
-        more += own[step] - usual_of(own, analysis_.kinds)[step];
-      }
-      if (more > most.first) most = {more, cause};
+    for (std::size_t part = 0; part < kParts.size(); ++part) {
+      if (growth_.size() == part) growth_.push_back(growth_of(kParts[part].second));
+      if (growth_[part][step] > most.first) most = {growth_[part][step], kParts[part].first};
     }
     return most.second;
+  }
+  // By step, the time of all devices above the usual one.
+  Series growth_of(TimePart time) const {
+    Series more(analysis_.steps.size());
+    for (const DeviceReport& device : analysis_.devices) {
+      const Series own = series_of(device, time);
+      const Series usual = usual_of(own, analysis_.kinds);
+      for (std::size_t step = 0; step < more.size(); ++step) more[step] += own[step] - usual[step];
+    }
+    return more;
   }
 
   // Groups of ranks whose transfers take longer than those of equal groups with equal calls.
@@ -441,7 +445,8 @@ class CulpritFinder {
   const Analysis& analysis_;
   const CollectiveReport& collectives_;
   KernelComparison comparer_;
-  Nanos step_ = 0;  // the median
+  Nanos step_ = 0;              // the median
+  std::vector<Series> growth_;  // by part of grown()
   std::vector<Culprit> culprits_;
 };
 

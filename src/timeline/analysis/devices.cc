@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "timeline/analysis/queues.h"
 #include "timeline/analysis/slice_steps.h"
+#include "timeline/names.h"
 
 namespace assay::timeline {
 namespace {
@@ -185,9 +186,7 @@ std::map<std::uint32_t, Intervals> loader_waits(const Trace& trace) {
     const auto [entry, is_new] = known.try_emplace(id, false);
     if (is_new) {
       const std::string name = lowered(trace.strings.text(id));
-      for (const char* word : {"dataloader", "data_loader", "data loader"}) {
-        entry->second |= name.find(word) != std::string::npos;
-      }
+      entry->second = has_any(name, {"dataloader", "data_loader", "data loader"});
     }
     return entry->second;
   };
@@ -201,14 +200,13 @@ std::map<std::uint32_t, Intervals> loader_waits(const Trace& trace) {
   return waits;
 }
 
-std::vector<std::size_t> device_of_tracks(const Trace& trace) {
-  std::vector<std::size_t> device_of;
-  find_devices(trace, device_of);
-  return device_of;
+const Busy& Device::work_of(std::int64_t step) const {
+  static const Busy kNothing;
+  const auto work = by_step.find(step);
+  return work == by_step.end() ? kNothing : work->second;
 }
 
-std::vector<Device> devices_of(const Trace& trace) {
-  std::vector<std::size_t> device_of;
+std::vector<Device> devices_of(const Trace& trace, std::vector<std::size_t>& device_of) {
   std::vector<Device> devices = find_devices(trace, device_of);
   const StepsOfSources steps(trace);
   std::vector<Lead> leads(trace.tracks.size());

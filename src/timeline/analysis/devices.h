@@ -67,14 +67,14 @@ struct Device : DeviceIdentity {
   Nanos carried = std::numeric_limits<Nanos>::min();
   Nanos unrecorded = 0;
   StageJobs jobs;  // ordered by begin
+
+  const Busy& work_of(std::int64_t step) const;
 };
 
 // A device is the GPU tracks with one device number of one process. Devices of logs keep the order
-// of --devices; others are ordered by rank.
-std::vector<Device> devices_of(const Trace& trace);
-
-// By track: the index of its device in devices_of(); meaningless for tracks of the host.
-std::vector<std::size_t> device_of_tracks(const Trace& trace);
+// of --devices; others are ordered by rank. Sets the device of each track, which is meaningless for
+// tracks of the host.
+std::vector<Device> devices_of(const Trace& trace, std::vector<std::size_t>& device_of);
 
 // When each process waited for its data loader: ranges named "enumerate(DataLoader)", "dataloader"
 // and the like. By source.

@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "timeline/analysis/slice_steps.h"
 #include "timeline/cpu_work.h"
 
 namespace assay::timeline {
@@ -103,34 +104,6 @@ Times times_of(const Trace& trace, const std::vector<OperatorCall>& calls, FlopR
   return times;
 }
 
-// Finds the step of a process at a time, as an index into Analysis::steps.
-class StepsAt {
- public:
-  StepsAt(const Trace& trace, const Analysis& analysis)
-      : count_(analysis.steps.size()), whole_(trace.steps.empty() && count_ == 1) {
-    std::map<std::int64_t, std::size_t> index;
-    for (std::size_t i = 0; i < count_; ++i) index[analysis.steps[i].number] = i;
-    for (const RankStep& mark : trace.rank_steps) {
-      const auto at = index.find(mark.step.number);
-      if (at == index.end()) continue;
-      marks_[{mark.source, mark.step.begin}] = {mark.step.end, at->second};
-    }
-  }
-  // The number of steps: in none.
-  std::size_t at(std::uint32_t source, Nanos time) const {
-    if (whole_) return 0;
-    const auto after = marks_.upper_bound({source, time});
-    if (after == marks_.begin()) return count_;
-    const auto& [begin, end] = *std::prev(after);
-    return begin.first == source && time < end.first ? end.second : count_;
-  }
-
- private:
-  std::size_t count_;
-  bool whole_;  // the trace has no steps
-  std::map<std::pair<std::uint32_t, Nanos>, std::pair<Nanos, std::size_t>> marks_;
-};
-
 double share(double part, double whole) { return part > 0 && whole > 0 ? part / whole : 0; }
 
 }  // namespace
@@ -181,8 +154,10 @@ OperatorRow row_of(const Trace& trace, const OperatorCall& call, bool tf32, doub
   return row;
 }
 
-void add_calls(const Trace& trace, const std::vector<OperatorCall>& calls, const StepsAt& steps,
+void add_calls(const Trace& trace, const Analysis& analysis, const std::vector<OperatorCall>& calls,
                FlopReport& report) {
+  const SliceSteps steps(trace, analysis);
+  const bool whole = trace.steps.empty() && report.steps.size() == 1;
   const Times times = times_of(trace, calls, report);
   std::map<std::tuple<std::string, std::string, std::string>, OperatorRow> rows;
   for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -199,9 +174,10 @@ void add_calls(const Trace& trace, const std::vector<OperatorCall>& calls, const
     ++row.calls;
     row.total += times.of_call[i];
     row.ideal += ideal;
-    if (const std::size_t at = steps.at(source, calls[i].begin); at < report.steps.size()) {
-      report.steps[at].flop += one.flop;
-      report.steps[at].ideal += ideal;
+    if (const auto at =
+            whole ? std::optional(std::size_t{0}) : steps.at_host(source, calls[i].begin)) {
+      report.steps[*at].flop += one.flop;
+      report.steps[*at].ideal += ideal;
     }
   }
   for (auto& [key, row] : rows) report.rows.push_back(std::move(row));
@@ -220,7 +196,7 @@ FlopReport flops_of(const Trace& trace, const Analysis& analysis, double given_p
   }
   const Outermost outermost(trace);
   add_unknown(trace, outermost.unknown, report);
-  add_calls(trace, outermost.chosen, StepsAt(trace, analysis), report);
+  add_calls(trace, analysis, outermost.chosen, report);
   return report;
 }
 

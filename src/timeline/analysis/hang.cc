@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <tuple>
+
+#include "timeline/names.h"
 
 namespace assay::timeline {
 namespace {
@@ -76,23 +77,11 @@ struct Transfer {
   bool sends = false;
 };
 std::optional<Transfer> parse_transfer(std::string_view name) {
-  Transfer transfer;
-  const std::size_t at = std::min(name.find("send "), name.find("recv "));
-  if (at == std::string_view::npos) return std::nullopt;
-  transfer.sends = name.substr(at, 4) == "send";
-  const std::string_view rest = name.substr(at + 5);
-  std::int32_t mine = kNone;
-  std::int32_t other = kNone;
-  const auto first = std::from_chars(rest.data(), rest.data() + rest.size(), mine);
-  const auto left = static_cast<std::size_t>(rest.data() + rest.size() - first.ptr);
-  if (first.ec != std::errc() || left < 3) return std::nullopt;
-  const std::string_view arrow(first.ptr, 2);
-  if (arrow != (transfer.sends ? "->" : "<-")) return std::nullopt;
-  const auto second = std::from_chars(first.ptr + 2, rest.data() + rest.size(), other);
-  if (second.ec != std::errc()) return std::nullopt;
-  transfer.from = transfer.sends ? mine : other;
-  transfer.to = transfer.sends ? other : mine;
-  return transfer;
+  const bool sends = has(name, "send ");
+  const auto mine = number_behind<std::int32_t>(name, sends ? "send " : "recv ");
+  const auto other = number_behind<std::int32_t>(name, sends ? "->" : "<-");
+  if (mine < 0 || other < 0) return std::nullopt;
+  return sends ? Transfer{mine, other, true} : Transfer{other, mine, false};
 }
 
 // A group as an entry names it. PyTorch's gloo has the default group without a name.
@@ -228,11 +217,8 @@ void add_places(const Trace& trace, const Groups& groups, const std::string& gro
 
 // Everybody leaves these together, so a rank that has left proves that all had called.
 bool ends_together(const std::string& name) {
-  for (const char* word : {"all_reduce", "allreduce", "all_gather", "allgather", "reduce_scatter",
-                           "all_to_all", "alltoall", "barrier"}) {
-    if (name.find(word) != std::string::npos) return true;
-  }
-  return false;
+  return has_any(name, {"all_reduce", "allreduce", "all_gather", "allgather", "reduce_scatter",
+                        "all_to_all", "alltoall", "barrier"});
 }
 
 // "[[1024]] Float of rank 0, 2; [[2048]] Float of rank 1", or empty where all agree.

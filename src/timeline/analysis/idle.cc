@@ -135,11 +135,9 @@ std::optional<Nanos> Dependencies::ready(std::size_t device, const PipelineJob& 
 std::optional<Nanos> Dependencies::end_of_work(std::size_t device, std::int64_t step) const {
   const auto pipeline = pipeline_of_.find(device);
   if (pipeline == pipeline_of_.end()) return std::nullopt;
-  std::optional<Nanos> end;
+  Nanos end = std::numeric_limits<Nanos>::min();
   for (const std::size_t stage : pipelines_[pipeline->second]) {
-    const auto work = devices_[stage].by_step.find(step);
-    if (work == devices_[stage].by_step.end()) continue;
-    end = std::max(end.value_or(std::numeric_limits<Nanos>::min()), work->second.span().end);
+    end = std::max(end, devices_[stage].work_of(step).span().end);
   }
   return end;
 }
@@ -181,10 +179,10 @@ TimeShare share_of(const Device& device, std::size_t index, std::int64_t step, c
   return share;
 }
 
-std::vector<Wait> waits_of(const Device& device, std::size_t index,
-                           const Dependencies& dependencies) {
-  std::vector<Wait> waits;
-  if (device.any.empty() || device.marks.empty()) return waits;
+std::vector<Wait> host_waits(const Device& device, std::size_t index,
+                             const Dependencies& dependencies) {
+  std::vector<Wait> result;
+  if (device.any.empty() || device.marks.empty()) return result;
   TimeShare share;
   std::map<Nanos, std::int64_t> last_work;  // step, by the end of its work
   for (const auto& [step, busy] : device.by_step) last_work[busy.span().end] = step;
@@ -192,13 +190,18 @@ std::vector<Wait> waits_of(const Device& device, std::size_t index,
   const std::array<Interval, 1> cut{Interval{
       device.unrecorded > 0 ? device.carried : std::min(device.marks.front().begin, all.begin),
       all.end}};
+  std::vector<Wait> waits;  // in one gap
   for (const Interval& gap : subtract(cut, device.any)) {
     const auto step = last_work.find(gap.begin);
     const bool drains = step != last_work.end();
     Gaps(device, index, drains ? step->second : kNone, dependencies, share, &waits)
         .explain(gap, drains ? Span{all.begin, gap.begin} : all);
+    std::ranges::copy_if(waits, std::back_inserter(result), [](const Wait& wait) {
+      return wait.lane == static_cast<std::size_t>(IdleCause::host) || wait.lane == kLoadingLane;
+    });
+    waits.clear();
   }
-  return waits;
+  return result;
 }
 
 }  // namespace assay::timeline

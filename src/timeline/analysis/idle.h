@@ -42,8 +42,8 @@ TimeShare share_of(const Device& device, std::size_t index, std::int64_t step, c
                    const Interval& window, const Dependencies& dependencies,
                    std::vector<Wait>* waits = nullptr);
 
-// The waits of a whole device with known launches, regardless of steps.
-std::vector<Wait> waits_of(const Device& device, std::size_t index,
-                           const Dependencies& dependencies);
+// The waits for the host of a whole device with known launches, regardless of steps.
+std::vector<Wait> host_waits(const Device& device, std::size_t index,
+                             const Dependencies& dependencies);
 
 }  // namespace assay::timeline

@@ -159,11 +159,15 @@ std::string roofline_table(const std::vector<KernelRow>& kernels) {
 // Sums the paths of all steps.
 std::vector<PathShare> together(const std::vector<CriticalPath>& paths,
                                 std::vector<PathShare> CriticalPath::*field) {
-  std::map<std::string, Nanos> sums;
+  std::map<std::string_view, Nanos> sums;
   for (const CriticalPath& path : paths) {
     for (const PathShare& share : path.*field) sums[share.what] += share.time;
   }
-  return sorted_shares(sums);
+  std::vector<PathShare> shares;
+  shares.reserve(sums.size());
+  for (const auto& [what, time] : sums) shares.push_back({what, time});
+  sort_shares(shares);
+  return shares;
 }
 
 std::string path_table(const Insights& insights) {
@@ -182,7 +186,8 @@ std::string path_table(const Insights& insights) {
   text += '\n';
   const auto kernels = together(insights.paths, &CriticalPath::by_kernel);
   for (std::size_t i = 0; i < kernels.size() && i < kMaxRows / 2; ++i) {
-    text += fmt::format("  {:>6.2f}%  {}\n", percent(kernels[i].time), short_name(kernels[i].what));
+    text += fmt::format("  {:>6.2f}%  {}\n", percent(kernels[i].time),
+                        short_name(std::string(kernels[i].what)));
   }
   return text;
 }
@@ -336,9 +341,9 @@ Insights insights_of(const Trace& trace, const Analysis& analysis, double peak) 
   insights.flops = flops_of(trace, analysis, peak);
   insights.memory = memory_peaks(trace);
   insights.paths = critical_paths(trace, analysis, insights.collectives);
+  const KernelComparison comparison(trace, analysis);
   for (std::size_t i = 0; i + 1 < analysis.pauses.size(); ++i) {
     if (analysis.pauses[i] == 0) continue;
-    const KernelComparison comparison(trace, analysis);
     insights.pauses[i] = comparison.host_in_gap(0, i);
     if (insights.pauses[i].empty()) insights.pauses[i] = comparison.host_in_gap(0, i + 1);
   }

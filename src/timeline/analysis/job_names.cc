@@ -12,7 +12,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "timeline/input/characters.h"
+#include "timeline/names.h"
 
 namespace assay::timeline {
 namespace {

@@ -7,16 +7,11 @@
 #include <unordered_map>
 
 #include "base/statistics.h"
-#include "timeline/analysis/devices.h"
 
 namespace assay::timeline {
 
 KernelComparison::KernelComparison(const Trace& trace, const Analysis& analysis)
-    : trace_(trace),
-      analysis_(analysis),
-      device_of_(device_of_tracks(trace)),
-      steps_(trace, analysis),
-      activity_(trace) {}
+    : trace_(trace), analysis_(analysis), steps_(trace, analysis), activity_(trace) {}
 
 Compared KernelComparison::compare(const Culprit& culprit) const {
   struct Sum {
@@ -35,7 +30,7 @@ Compared KernelComparison::compare(const Culprit& culprit) const {
     const auto step = steps_.of(slice, slice.begin);
     const bool inside = step && culprit.in_step(*step);
     if (culprit.itself && (!step || !kinds.contains(analysis_.kinds[*step]))) continue;
-    std::size_t device = device_of_[slice.track];
+    std::size_t device = analysis_.device_of[slice.track];
     if (culprit.itself ? device != culprit.devices[0] : !inside) continue;
     if (culprit.itself) device = inside ? 1 : 0;
     Sum& sum = kernels[slice.name][device];
@@ -90,7 +85,7 @@ std::string KernelComparison::host_in_gap(std::size_t device, std::size_t step) 
   std::uint32_t source = kNoIndex;
   for (const Slice& slice : trace_.slices) {
     const Track& track = trace_.tracks[slice.track];
-    if (!track.gpu || track.jobs || device_of_[slice.track] != device) continue;
+    if (!track.gpu || track.jobs || analysis_.device_of[slice.track] != device) continue;
     source = track.source;
     if (slice.end > window.begin && slice.begin < window.end) {
       busy.push_back({slice.begin, slice.end});

@@ -37,7 +37,6 @@ class KernelComparison {
 
   const Trace& trace_;
   const Analysis& analysis_;
-  std::vector<std::size_t> device_of_;  // by track
   SliceSteps steps_;
   HostActivity activity_;
 };

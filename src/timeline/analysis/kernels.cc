@@ -1,20 +1,57 @@
 #include "timeline/analysis/kernels.h"
 
 #include <algorithm>
-#include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "base/statistics.h"
+#include "timeline/analysis/slice_steps.h"
 
 namespace assay::timeline {
 namespace {
 
+// The time in each step. Steps come nearly in order.
+class StepTimes {
+ public:
+  void add(std::uint64_t step, Nanos took) {
+    if (sums_.empty() || sums_.back().first != step) {
+      if (sums_.size() == room_) fold();
+      sums_.emplace_back(step, 0);
+    }
+    sums_.back().second += took;
+  }
+
+  std::vector<Nanos> times() {
+    fold();
+    std::vector<Nanos> times;
+    times.reserve(sums_.size());
+    for (const auto& [step, time] : sums_) times.push_back(time);
+    return times;
+  }
+
+ private:
+  void fold() {
+    std::ranges::sort(sums_);
+    auto last = sums_.begin();
+    for (auto it = sums_.begin(); it != sums_.end(); ++it) {
+      if (it == last) continue;
+      if (it->first == last->first) {
+        last->second += it->second;
+      } else {
+        *++last = *it;
+      }
+    }
+    if (!sums_.empty()) sums_.erase(std::next(last), sums_.end());
+    room_ = std::max(room_, 2 * sums_.size());
+  }
+
+  std::vector<std::pair<std::uint64_t, Nanos>> sums_;
+  std::size_t room_ = 1024;
+};
+
 struct Sum {
-  Kind kind = Kind::compute;
-  std::uint64_t count = 0;
-  Nanos total = 0;
-  Nanos longest = 0;
-  std::map<std::pair<std::uint32_t, std::size_t>, Nanos> by_step;  // source, step's index
+  KernelRow row;
+  StepTimes times;
 };
 
 // The mean of the known values.
@@ -50,26 +87,6 @@ std::unordered_map<StringId, Counted> counters_by_kernel(const Trace& trace) {
   return counted;
 }
 
-// Finds the step at a time: the last one that began.
-class Begins {
- public:
-  explicit Begins(const Trace& trace) {
-    for (const RankStep& mark : trace.rank_steps) begins_[mark.source].push_back(mark.step.begin);
-    for (auto& [source, begins] : begins_) std::ranges::sort(begins);
-    for (const Step& step : trace.steps) common_.push_back(step.begin);
-    std::ranges::sort(common_);
-  }
-  std::size_t place(std::uint32_t source, Nanos time) const {
-    const auto own = begins_.find(source);
-    const std::vector<Nanos>& begins = own == begins_.end() ? common_ : own->second;
-    return static_cast<std::size_t>(std::ranges::upper_bound(begins, time) - begins.begin());
-  }
-
- private:
-  std::vector<Nanos> common_;  // for sources without own steps, such as recordings
-  std::map<std::uint32_t, std::vector<Nanos>> begins_;
-};
-
 }  // namespace
 
 double KernelRow::rate(double amount) const {
@@ -78,45 +95,36 @@ double KernelRow::rate(double amount) const {
 }
 
 std::vector<KernelRow> kernels_of(const Trace& trace) {
-  const Begins begins(trace);
+  const StepsOfSources steps(trace);
   std::unordered_map<StringId, Sum> sums;
   for (const Slice& slice : trace.slices) {
     const Track& track = trace.tracks[slice.track];
     if (!track.gpu || track.jobs || !is_gpu_work(slice.kind)) continue;
-    Sum& sum = sums[slice.name];
+    auto& [row, times] = sums[slice.name];
     const Nanos took = slice.end - slice.begin;
-    sum.kind = slice.kind;
-    ++sum.count;
-    sum.total += took;
-    sum.longest = std::max(sum.longest, took);
+    row.kind = slice.kind;
+    ++row.count;
+    row.total += took;
+    row.longest = std::max(row.longest, took);
     const Launch* const launch = trace.launch_of(slice);
-    const Nanos launched = launch == nullptr ? slice.begin : launch->begin;
-    sum.by_step[{track.source, begins.place(track.source, launched)}] += took;
+    const std::int64_t step =
+        steps.begun_or_common(track.source, launch == nullptr ? slice.begin : launch->begin);
+    times.add(std::uint64_t{track.source} << 40U ^ static_cast<std::uint64_t>(step), took);
   }
-  const auto counted = counters_by_kernel(trace);
+  for (const auto& [name, of] : counters_by_kernel(trace)) {
+    auto& [row, times] = sums[name];
+    if (row.count == 0) row.count = of.calls;  // a trace with counters has no kernel times
+    row.flop = of.flop.value();
+    row.bytes = of.bytes.value();
+  }
   std::vector<KernelRow> rows;
-  // A trace with counters has no kernel times.
-  for (const auto& [name, of] : counted) {
-    if (sums.contains(name)) continue;
-    rows.push_back({.name = std::string(trace.strings.text(name)), .count = of.calls});
-    rows.back().flop = of.flop.value();
-    rows.back().bytes = of.bytes.value();
-  }
-  for (const auto& [name, sum] : sums) {
-    std::vector<Nanos> times;
-    times.reserve(sum.by_step.size());
-    for (const auto& [step, time] : sum.by_step) times.push_back(time);
-    rows.push_back({.name = std::string(trace.strings.text(name)),
-                    .kind = sum.kind,
-                    .count = sum.count,
-                    .total = sum.total,
-                    .longest = sum.longest,
-                    .step_p50 = percentile(times, 50),
-                    .step_p99 = percentile(times, 99)});
-    if (const auto of = counted.find(name); of != counted.end()) {
-      rows.back().flop = of->second.flop.value();
-      rows.back().bytes = of->second.bytes.value();
-    }
+  rows.reserve(sums.size());
+  for (auto& [name, sum] : sums) {
+    const std::vector<Nanos> times = sum.times.times();
+    sum.row.name = trace.strings.text(name);
+    sum.row.step_p50 = percentile(times, 50);
+    sum.row.step_p99 = percentile(times, 99);
+    rows.push_back(std::move(sum.row));
   }
   std::ranges::sort(rows, [](const KernelRow& a, const KernelRow& b) {
     return a.total != b.total ? a.total > b.total : a.name < b.name;

@@ -6,14 +6,15 @@
 #include <limits>
 #include <map>
 
+#include "timeline/names.h"
+
 namespace assay::timeline {
 namespace {
 
 // Calls that start kernels: cudaLaunchKernel, cuLaunchKernelEx, hipExtModuleLaunchKernel,
 // cudaGraphLaunch.
 bool launches_kernels(std::string_view call) {
-  return call.find("LaunchKernel") != std::string_view::npos ||
-         call.find("LaunchCooperativeKernel") != std::string_view::npos ||
+  return has_any(call, {"LaunchKernel", "LaunchCooperativeKernel"}) ||
          call.ends_with("GraphLaunch");
 }
 
@@ -22,9 +23,9 @@ std::map<std::uint32_t, Intervals> captures_of(const Trace& trace) {
   std::map<std::uint32_t, Intervals> captures;
   for (const Launch& launch : trace.launches) {  // of a thread in order
     const std::string_view call = trace.strings.text(launch.name);
-    if (call.find("StreamBeginCapture") != std::string_view::npos) {
+    if (has(call, "StreamBeginCapture")) {
       captures[launch.track].push_back({launch.begin, std::numeric_limits<Nanos>::max()});
-    } else if (call.find("StreamEndCapture") != std::string_view::npos) {
+    } else if (has(call, "StreamEndCapture")) {
       Intervals& mine = captures[launch.track];
       if (!mine.empty()) mine.back().end = launch.end;
     }
@@ -89,8 +90,6 @@ void find_apart(const Trace& trace, Quality& quality) {
   const Source* first = nullptr;
   const Source* last = nullptr;
   Span between;  // the earliest end, the latest begin
-  between.begin = std::numeric_limits<Nanos>::max();
-  between.end = std::numeric_limits<Nanos>::min();
   for (std::size_t i = 0; i < spans.size(); ++i) {
     if (spans[i].begin > spans[i].end || trace.sources[i].rank == kNone) continue;
     if (spans[i].end < between.begin) {

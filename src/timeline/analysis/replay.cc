@@ -12,9 +12,7 @@
 #include <unordered_map>
 
 #include "base/statistics.h"
-#include "timeline/analysis/devices.h"
-#include "timeline/analysis/replay_peers.h"
-#include "timeline/analysis/replay_waits.h"
+#include "timeline/analysis/replay_operations.h"
 #include "timeline/analysis/slice_steps.h"
 #include "timeline/analysis/stage_links.h"
 
@@ -35,6 +33,7 @@ class Replayer {
 
   Replay run(std::vector<Culprit>& culprits) {
     if (!collect()) return {};
+    origin_ = analysis_.windows.front().begin;
     name_types();
     meet();
     before_ = find_waits(trace_, analysis_.steps.size(), links_, operations_);
@@ -85,13 +84,19 @@ class Replayer {
             mean_step(Delays::recorded, [&](const Operation& one) { return !is(one); })};
   }
 
+  const Slice& slice_of(const Operation& one) const { return trace_.slices[one.slice]; }
+  std::span<std::uint32_t> before(const Operation& one) {
+    return std::span(before_).subspan(one.first_before, one.count_before);
+  }
+
   const Trace& trace_;
   const Analysis& analysis_;
   const CollectiveReport& collectives_;
   SliceSteps steps_;
+  Nanos origin_ = 0;                   // when the first step begins; ends_ are since then
   std::vector<Operation> operations_;  // by begin
   std::vector<std::uint32_t> before_;
-  std::vector<std::vector<std::uint32_t>> meetings_;  // a collective's parts
+  std::vector<std::vector<std::uint32_t>> meetings_;  // by call: its parts
   // What happens, in order: an operation begins (2 i), a meeting ends (2 i + 1).
   std::vector<std::uint32_t> events_;
   std::unordered_map<std::uint32_t, std::uint32_t> links_;  // by slice (stage_links.h)
@@ -105,7 +110,7 @@ bool Replayer::collect() {
   for (std::uint32_t i = 0; i < collectives_.calls.size(); ++i) {
     for (const CollectivePart& part : collectives_.calls[i].parts) call_of[part.slice] = i;
   }
-  const std::vector<std::size_t> device_of = device_of_tracks(trace_);
+  const std::vector<std::size_t>& device_of = analysis_.device_of;
   std::vector<bool> works(analysis_.devices.size(), false);
   operations_.reserve(std::min(trace_.slices.size(), kMostOperations));
   for (std::size_t i = 0; i < trace_.tracks.size(); ++i) {
@@ -131,13 +136,13 @@ bool Replayer::collect() {
     if (operations_.size() >= kMostOperations) return false;
     Operation operation{.slice = i, .device = static_cast<std::uint32_t>(device)};
     operation.step = static_cast<std::uint32_t>(*step);
-    operation.begin = slice.begin - analysis_.windows.front().begin;
-    operation.end = slice.end - analysis_.windows.front().begin;
-    operation.duration = operation.end - operation.begin;
+    operation.duration = slice.end - slice.begin;
     if (call != call_of.end()) operation.call = call->second;
     operations_.push_back(operation);
   }
-  const auto times = [](const Operation& one) { return std::tuple(one.begin, one.end); };
+  const auto times = [&](const Operation& one) {
+    return std::tuple(slice_of(one).begin, slice_of(one).end);
+  };
   if (!std::ranges::is_sorted(operations_, {}, times)) {
     std::ranges::stable_sort(operations_, {}, times);
   }
@@ -162,20 +167,14 @@ void Replayer::name_types() {
 }
 
 void Replayer::meet() {
-  std::unordered_map<std::uint32_t, std::uint32_t> meeting_of;  // by call
+  meetings_.resize(collectives_.calls.size());
   for (std::uint32_t i = 0; i < operations_.size(); ++i) {
-    Operation& operation = operations_[i];
-    if (operation.call == kNoIndex) continue;
-    const auto [entry, is_new] =
-        meeting_of.try_emplace(operation.call, static_cast<std::uint32_t>(meetings_.size()));
-    if (is_new) meetings_.emplace_back();
-    operation.meeting = entry->second;
-    meetings_[entry->second].push_back(i);
+    if (operations_[i].call != kNoIndex) meetings_[operations_[i].call].push_back(i);
   }
   for (const auto& parts : meetings_) {
-    const Nanos last = operations_[parts.back()].begin;  // operations are by begin
     for (const std::uint32_t part : parts) {
-      operations_[part].duration = std::max<Nanos>(0, operations_[part].end - last);
+      const Nanos last = slice_of(operations_[parts.back()]).begin;  // operations are by begin
+      operations_[part].duration = std::max<Nanos>(0, slice_of(operations_[part]).end - last);
     }
   }
 }
@@ -185,25 +184,24 @@ void Replayer::find_delays() {
   constexpr Nanos kStart = 10'000;
   std::vector<std::int64_t> step_of(analysis_.devices.size(), kNone);  // number, by device
   for (Operation& operation : operations_) {
-    Nanos ready = 0;
+    Nanos ready = origin_;
     std::uint32_t last = kNoIndex;
-    for (std::uint32_t k = 0; k < operation.count_before; ++k) {
-      const std::uint32_t one = before_[operation.first_before + k];
-      if (operations_[one].end < ready) continue;
-      ready = operations_[one].end;
+    for (const std::uint32_t one : before(operation)) {
+      const Nanos end = slice_of(operations_[one]).end;
+      if (end < ready) continue;
+      ready = end;
       last = one;
     }
-    operation.delay = operation.begin - ready;
-    const Slice& slice = trace_.slices[operation.slice];
+    const Slice& slice = slice_of(operation);
+    operation.delay = slice.begin - ready;
     operation.host_step = static_cast<std::uint32_t>(
-        steps_.of_host(trace_.tracks[slice.track].source, slice.begin - operation.delay / 2)
+        steps_.begun_by_host(trace_.tracks[slice.track].source, slice.begin - operation.delay / 2)
             .value_or(operation.step));
     // What a launched operation waits for is no host, but for the time that a start takes.
     if (const Launch* launch = trace_.launch_of(slice)) {
-      const Nanos launched = launch->end - analysis_.windows.front().begin;
-      const Nanos held = operation.begin - std::max(ready, launched);
+      const Nanos held = slice.begin - std::max(ready, launch->end);
       operation.held =
-          std::min(operation.delay, std::max<Nanos>(0, launched > ready ? held - kStart : held));
+          std::min(operation.delay, std::max<Nanos>(0, launch->end > ready ? held - kStart : held));
     }
     const auto link = links_.find(operation.slice);
     const bool linked =
@@ -232,9 +230,7 @@ void Replayer::order() {
   for (std::uint32_t i = 0; i < count; ++i) {
     const Operation& operation = operations_[i];
     waits[i] = operation.count_before;
-    for (std::uint32_t k = 0; k < operation.count_before; ++k) {
-      after[filled[before_[operation.first_before + k]]++] = i;
-    }
+    for (const std::uint32_t one : before(operation)) after[filled[one]++] = i;
     if (operation.count_before == 0) ready.push_back(i);
   }
   std::vector<std::size_t> present(meetings_.size());
@@ -248,9 +244,8 @@ void Replayer::order() {
     if (ready.empty()) {
       if (!begun[next]) {
         Operation& operation = operations_[next];
-        const auto mine =
-            std::span(before_).subspan(operation.first_before, operation.count_before);
-        const auto rest = std::ranges::partition(mine, [&](std::uint32_t i) { return done[i]; });
+        const auto rest =
+            std::ranges::partition(before(operation), [&](std::uint32_t i) { return done[i]; });
         operation.count_before -= static_cast<std::uint32_t>(rest.size());
         ready.push_back(next);
       }
@@ -261,7 +256,7 @@ void Replayer::order() {
     ready.pop_back();
     begun[i] = true;
     events_.push_back(2 * i);
-    const std::uint32_t meeting = operations_[i].meeting;
+    const std::uint32_t meeting = operations_[i].call;
     if (meeting == kNoIndex) {
       release(i);
     } else if (++present[meeting] == meetings_[meeting].size()) {
@@ -278,13 +273,11 @@ Nanos Replayer::last_end(Length length, Delay delay) {
     Nanos begin = 0;
     if (event % 2 == 0) {
       const Operation& operation = operations_[event / 2];
-      for (std::uint32_t k = 0; k < operation.count_before; ++k) {
-        begin = std::max(begin, ends_[before_[operation.first_before + k]]);
-      }
+      for (const std::uint32_t one : before(operation)) begin = std::max(begin, ends_[one]);
       begin += delay(operation);
       // A part of a meeting has its begin here until the meeting ends.
-      ends_[event / 2] = operation.meeting == kNoIndex ? begin + length(operation) : begin;
-      if (operation.meeting == kNoIndex) last = std::max(last, ends_[event / 2]);
+      ends_[event / 2] = operation.call == kNoIndex ? begin + length(operation) : begin;
+      if (operation.call == kNoIndex) last = std::max(last, ends_[event / 2]);
       continue;
     }
     for (const std::uint32_t part : meetings_[event / 2]) begin = std::max(begin, ends_[part]);
@@ -346,8 +339,9 @@ Nanos Replayer::without(const std::vector<const Culprit*>& culprits) {
 
 // Why the replay is not what was recorded, or empty.
 std::string Replayer::doubt(const Replay& replay) const {
-  Nanos recorded = 0;
-  for (const Operation& operation : operations_) recorded = std::max(recorded, operation.end);
+  Nanos recorded = origin_;
+  for (const Operation& one : operations_) recorded = std::max(recorded, slice_of(one).end);
+  recorded -= origin_;
   constexpr double kMost = 0.03;
   const auto far = static_cast<double>(std::abs(recorded_end_ - recorded));
   if (far > kMost * static_cast<double>(recorded)) {

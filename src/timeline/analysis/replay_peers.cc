@@ -1,5 +1,3 @@
-#include "timeline/analysis/replay_peers.h"
-
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -8,7 +6,7 @@
 #include <utility>
 
 #include "base/statistics.h"
-#include "timeline/analysis/devices.h"
+#include "timeline/analysis/replay_operations.h"
 
 namespace assay::timeline {
 namespace {
@@ -31,10 +29,9 @@ std::vector<std::uint32_t> number_peers(const Trace& trace, const Analysis& anal
                                         const std::vector<Operation>& operations,
                                         const std::vector<std::uint32_t>& by_step) {
   std::vector<std::vector<std::uint32_t>> jobs(analysis.devices.size());  // slices, by begin
-  const std::vector<std::size_t> device_of = device_of_tracks(trace);
   for (std::uint32_t i = 0; i < trace.slices.size(); ++i) {
     const std::uint32_t track = trace.slices[i].track;
-    if (trace.tracks[track].jobs) jobs[device_of[track]].push_back(i);
+    if (trace.tracks[track].jobs) jobs[analysis.device_of[track]].push_back(i);
   }
   std::map<std::tuple<std::string, std::int64_t, std::int32_t>, std::uint32_t> of_calls;
   using Position = std::tuple<StringId, StringId, std::int32_t, std::uint32_t>;

@@ -1,10 +1,10 @@
-#include "timeline/analysis/replay_waits.h"
-
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <tuple>
 #include <utility>
+
+#include "timeline/analysis/replay_operations.h"
 
 namespace assay::timeline {
 namespace {
@@ -57,8 +57,11 @@ class WaitFinder {
   }
 
  private:
-  Nanos launched(const Operation& operation) const {
-    const Launch* launch = trace_.launch_of(trace_.slices[operation.slice]);
+  const Slice& slice_of(std::uint32_t operation) const {
+    return trace_.slices[operations_[operation].slice];
+  }
+  Nanos launched(const Slice& slice) const {
+    const Launch* launch = trace_.launch_of(slice);
     return launch == nullptr ? Nanos{0} : launch->begin;
   }
 
@@ -71,15 +74,15 @@ class WaitFinder {
     std::vector<std::uint32_t> places(own.operations.size(), kNoIndex);
     std::size_t begun = 0;
     for (std::size_t i = 0; i < places.size(); ++i) {
-      const Operation& operation = operations_[own.operations[i]];
+      const Slice& slice = slice_of(own.operations[i]);
       while (begun < other.operations.size() &&
-             operations_[other.operations[begun]].begin < operation.begin) {
+             slice_of(other.operations[begun]).begin < slice.begin) {
         ++begun;
       }
       for (std::size_t at = begun; at > 0 && begun - at < kMostLooks; --at) {
-        const Operation& one = operations_[other.operations[at - 1]];
+        const Slice& one = slice_of(other.operations[at - 1]);
         const Nanos tolerance = std::min(kTolerance, (one.end - one.begin) / kPart);
-        if (one.end > operation.begin + tolerance || launched(one) > launched(operation)) continue;
+        if (one.end > slice.begin + tolerance || launched(one) > launched(slice)) continue;
         places[i] = static_cast<std::uint32_t>(at - 1);
         break;
       }

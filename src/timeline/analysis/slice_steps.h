@@ -22,9 +22,12 @@ class StepsOfSources {
   std::int64_t at(std::uint32_t source, Nanos time) const;
   // The number of the last step that began by then, or kNone.
   std::int64_t begun(std::uint32_t source, Nanos time) const;
+  // The same; of a process without marks, such as a recording, among the steps of the trace.
+  std::int64_t begun_or_common(std::uint32_t source, Nanos time) const;
 
  private:
   std::vector<std::vector<Step>> steps_;  // by begin
+  std::vector<Step> common_;
 };
 
 // The step that launched the work; without a launch in a step, the one in whose window `time` is.
@@ -33,10 +36,13 @@ class SliceSteps {
   SliceSteps(const Trace& trace, const Analysis& analysis);
   // An index into Analysis::steps.
   std::optional<std::size_t> of(const Slice& slice, Nanos time) const;
-  // The step in which the host was.
-  std::optional<std::size_t> of_host(std::uint32_t source, Nanos time) const;
+  // The step in which the host was, or that it had begun last.
+  std::optional<std::size_t> at_host(std::uint32_t source, Nanos time) const;
+  std::optional<std::size_t> begun_by_host(std::uint32_t source, Nanos time) const;
 
  private:
+  std::optional<std::size_t> index_of(std::int64_t number) const;
+
   const Trace& trace_;
   const Analysis& analysis_;
   StepsOfSources marks_;

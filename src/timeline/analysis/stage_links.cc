@@ -6,7 +6,6 @@
 #include <tuple>
 #include <vector>
 
-#include "timeline/analysis/devices.h"
 #include "timeline/analysis/slice_steps.h"
 
 namespace assay::timeline {
@@ -47,7 +46,7 @@ std::unordered_map<std::uint32_t, std::uint32_t> stage_links(const Trace& trace,
     return call.name == "sendrecv" && call.parts.size() == 2;
   };
   if (std::ranges::any_of(collectives.calls, transfers)) return links;
-  const std::vector<std::size_t> device_of = device_of_tracks(trace);
+  const std::vector<std::size_t>& device_of = analysis.device_of;
   std::vector<std::vector<std::uint32_t>> works(analysis.devices.size());  // by begin
   for (std::uint32_t i = 0; i < trace.slices.size(); ++i) {
     const Slice& slice = trace.slices[i];

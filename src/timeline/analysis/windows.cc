@@ -43,12 +43,12 @@ void Windows::add(const Device& device, ByStep& windows) const {
   Nanos done = device.carried;  // the end of earlier work
   for (std::size_t i = 0; i < device.marks.size(); ++i) {
     const Step& mark = device.marks[i];
-    const auto busy = device.by_step.find(mark.number);
-    const Span own = busy == device.by_step.end() ? Span{} : busy->second.span();
+    const Busy& busy = device.work_of(mark.number);
+    const Span own = busy.span();
     const bool works = own.begin <= own.end;
     Span window{mark.begin, mark.begin};
     if (done > mark.begin) {
-      const bool later = !works || busy->second.begins_at(done, i == 0 ? 2 : 20);
+      const bool later = !works || busy.begins_at(done, i == 0 ? 2 : 20);
       window.begin = window.end = later ? done : std::min(done, own.begin);
     }
     if (works) widen(window, Span{std::max(own.begin, window.begin), own.end});

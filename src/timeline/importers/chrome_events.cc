@@ -9,7 +9,7 @@
 
 #include "base/utf8.h"
 #include "timeline/input/json_window.h"
-#include "timeline/input/read_ahead.h"
+#include "timeline/names.h"
 
 namespace assay::timeline {
 namespace {
@@ -396,10 +396,7 @@ std::uint32_t ChromeEvent::blocks() const {
 }
 
 std::int64_t ChromeEvent::number(Arg what, std::int64_t fallback) const {
-  const std::string_view text = arg(what);
-  std::int64_t value = fallback;
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-  return result.ec == std::errc() ? value : fallback;
+  return leading_number(arg(what), fallback);
 }
 
 bool parse_microseconds(std::string_view text, Nanos& time) {

@@ -1,11 +1,11 @@
 #include "timeline/importers/chrome_memory.h"
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 #include <tuple>
 
 #include "timeline/importers/builder.h"
+#include "timeline/names.h"
 
 namespace assay::timeline {
 namespace {
@@ -20,7 +20,7 @@ MemoryPoint point_in(const ChromeEvent& event) {
   if (const std::string_view place = event.arg(Arg::place); !place.empty()) {
     const std::size_t number = place.find(':') + 1;
     cpu = number == 0;
-    if (!cpu) std::from_chars(place.data() + number, place.data() + place.size(), device);
+    if (!cpu) device = leading_number(place.substr(number), device);
   }
   constexpr std::int64_t kMost = std::int64_t{1} << 52U;
   const std::int64_t bytes = event.arg(Arg::address).empty() ? 0 : event.number(Arg::bytes, 0);

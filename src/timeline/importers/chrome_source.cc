@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/json.h"
+#include "timeline/importers/json_fields.h"
 
 namespace assay::timeline {
 namespace {
@@ -12,10 +13,8 @@ namespace {
 using nlohmann::json;
 
 std::int32_t rank_field(const json& object, const char* key) {
-  const auto field = object.find(key);
   constexpr std::int64_t kMaxRank = 1 << 24;
-  if (field == object.end() || !field->is_number_integer()) return kNone;
-  const auto value = field->get<std::int64_t>();
+  const std::int64_t value = whole(object, key);
   return value >= 0 && value < kMaxRank ? static_cast<std::int32_t>(value) : kNone;
 }
 
@@ -24,15 +23,8 @@ void add_group(const json& group, Source& source) {
   const auto name = group.find("pg_name");
   if (name == group.end() || !name->is_string()) return;
   ProcessGroup& known = source.groups[name->get<std::string>()];
-  const auto description = group.find("pg_desc");
-  if (description != group.end() && description->is_string()) {
-    known.description = description->get<std::string>();
-  }
-  const auto ranks = group.find("ranks");
-  if (ranks == group.end() || !ranks->is_array()) return;
-  for (const json& rank : *ranks) {
-    if (rank.is_number_integer()) known.ranks.push_back(rank.get<std::int32_t>());
-  }
+  if (group.contains("pg_desc")) known.description = text_of(group, "pg_desc");
+  if (group.contains("ranks")) known.ranks = whole_numbers(group["ranks"]);
 }
 
 }  // namespace
@@ -74,10 +66,7 @@ Source source_in(const std::filesystem::path& path, const ChromeHeader& header) 
   if (const auto host = header.find("host_name"); host != header.end()) source.host = host->second;
   if (const auto found = header.find("deviceProperties"); found != header.end()) {
     const json devices = parse_json(found->second);
-    if (devices.is_array() && !devices.empty() && devices[0].is_object()) {
-      const auto name = devices[0].find("name");
-      if (name != devices[0].end() && name->is_string()) source.device = *name;
-    }
+    if (devices.is_array() && !devices.empty()) source.device = text_of(devices[0], "name");
   }
   const auto found = header.find("distributedInfo");
   if (found == header.end()) return source;

@@ -3,17 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <unordered_map>
 
+#include "base/values.h"
 #include "timeline/importers/builder.h"
 #include "timeline/importers/chrome_collectives.h"
-#include "timeline/importers/chrome_counters.h"
 #include "timeline/importers/chrome_memory.h"
 #include "timeline/importers/chrome_operators.h"
 #include "timeline/importers/chrome_pairs.h"
 #include "timeline/importers/chrome_source.h"
-#include "timeline/importers/split_processes.h"
 #include "timeline/input/args_store.h"
 #include "timeline/serving.h"
 
@@ -23,19 +21,18 @@ namespace {
 // Merges show a job as "forward@3". Shortens the name to "forward" and returns the micro batch.
 std::int32_t take_micro_batch(ChromeEvent& event) {
   const std::size_t at = event.name.rfind('@');
-  if (at == 0 || at == std::string_view::npos) return kNone;
-  const char* const end = event.name.data() + event.name.size();
   std::int32_t number = 0;
-  const auto [stop, error] = std::from_chars(event.name.data() + at + 1, end, number);
-  if (error != std::errc() || stop != end || number < 0) return kNone;
+  if (at == 0 || at == std::string_view::npos || !read_number(event.name.substr(at + 1), number) ||
+      number < 0) {
+    return kNone;
+  }
   event.name = event.name.substr(0, at);
   return number;
 }
 
 std::int64_t number_of(std::string_view text, std::int64_t fallback = kNone) {
   std::int64_t value = fallback;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? value : fallback;
+  return read_number(text, value) ? value : fallback;
 }
 
 bool on_gpu(EventKind kind) {
@@ -203,8 +200,8 @@ class ChromeBuilder {
   }
 
   void add(const Slice& slice, EventKind kind) {
-    if (kind == EventKind::annotation && dialect_.step != nullptr) {
-      const std::int64_t step = dialect_.step(trace().strings.text(slice.name));
+    if (kind == EventKind::annotation) {
+      const std::int64_t step = step_number(trace().strings.text(slice.name), dialect_.steps);
       if (step != kNone) {
         trace().rank_steps.push_back({slice.track, {step, slice.begin, slice.end}});
       }
@@ -478,9 +475,15 @@ Result<Trace> ChromeBuilder::finish(const std::filesystem::path& path, FileRepor
 
 }  // namespace
 
-std::int64_t step_number(std::string_view name, std::string_view prefix) {
-  if (!name.starts_with(prefix)) return kNone;
-  return number_of(name.substr(prefix.size()));
+std::int64_t step_number(std::string_view name, std::span<const std::string_view> prefixes) {
+  for (const std::string_view prefix : prefixes) {
+    std::int64_t number = kNone;
+    if (!prefix.empty() && name.starts_with(prefix) &&
+        read_number(name.substr(prefix.size()), number)) {
+      return number;
+    }
+  }
+  return kNone;
 }
 
 Result<Trace> import_chrome_trace(const std::filesystem::path& path, const ChromeDialect& dialect,

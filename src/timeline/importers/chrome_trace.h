@@ -3,8 +3,9 @@
 // Imports Chrome's trace event JSON in the dialects of PyTorch's profiler (Kineto), Paddle's
 // profiler and our own merge.
 
+#include <array>
 #include <filesystem>
-#include <functional>
+#include <span>
 #include <string>
 
 #include "base/result.h"
@@ -28,9 +29,8 @@ enum class EventKind : std::uint8_t {
 struct ChromeDialect {
   std::string_view format;
   EventKind (*classify)(const ChromeEvent& event);
-  bool by_track = false;  // classify once a track instead of once a category
-  // The number of the step that an annotation marks, or kNone. Null: no steps.
-  std::int64_t (*step)(std::string_view name) = nullptr;
+  bool by_track = false;                       // classify once a track instead of once a category
+  std::array<std::string_view, 3> steps = {};  // what the names of steps begin with
   // Names end with their duration ("forward[62.704 ms]"), which is removed.
   bool durations_in_names = false;
 };
@@ -39,7 +39,7 @@ struct ChromeDialect {
 Result<Trace> import_chrome_trace(const std::filesystem::path& path, const ChromeDialect& dialect,
                                   const ImportOptions& options);
 
-// The number at the end of "ProfilerStep#12", or kNone.
-std::int64_t step_number(std::string_view name, std::string_view prefix);
+// The number at the end of "ProfilerStep#12", behind one of the prefixes; kNone for another name.
+std::int64_t step_number(std::string_view name, std::span<const std::string_view> prefixes);
 
 }  // namespace assay::timeline

@@ -6,14 +6,15 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 #include <set>
 
 #include "base/text.h"
+#include "base/values.h"
 #include "timeline/importers/chrome_trace.h"
 #include "timeline/importers/importer.h"
-#include "timeline/writers/args_text.h"
+#include "timeline/input/args_store.h"
+#include "timeline/names.h"
 
 namespace assay::timeline {
 namespace {
@@ -26,8 +27,6 @@ EventKind classify(const ChromeEvent& event) {
   return event.name.starts_with("ProfilerStep#") ? EventKind::annotation : EventKind::host;
 }
 
-std::int64_t step_of(std::string_view name) { return step_number(name, "ProfilerStep#"); }
-
 // "GPU2", or "GPU2 2" with its id.
 bool is_rpd(std::string_view process) {
   process = process.substr(0, process.find(' '));
@@ -37,14 +36,8 @@ bool is_rpd(std::string_view process) {
 
 // "/device:GPU:3 17" -> 3.
 std::int32_t device_number(std::string_view process) {
-  std::int32_t number = kNone;
   const std::size_t at = is_rpd(process) ? kRpd.size() : process.rfind(':') + 1;
-  std::from_chars(process.data() + at, process.data() + process.size(), number);
-  return number;
-}
-
-bool has(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
+  return leading_number(process.substr(at), kNone);
 }
 
 class Devices {
@@ -70,8 +63,8 @@ class Devices {
     }
     for (Slice& slice : trace_.slices) {
       if (marks[slice.track]) {
-        const std::int64_t number = step_number(trace_.strings.text(slice.name), "");
-        if (number != kNone) {
+        std::int64_t number = kNone;
+        if (read_number(trace_.strings.text(slice.name), number)) {
           widen(steps.try_emplace(number, Step{.number = number}).first->second, slice);
         }
       }
@@ -92,13 +85,11 @@ class Devices {
     for (const Slice& slice : trace_.slices) {
       if (trace_.tracks[slice.track].gpu) continue;
       const std::string args = args_text(trace_, slice);
-      std::size_t at = args.find(kKey);
+      const std::size_t at = args.find(kKey);
       if (at == std::string::npos) continue;
-      at = args.find_first_not_of(" \"", at + kKey.size());
-      std::int64_t number = kNone;
-      if (at != std::string::npos) {
-        std::from_chars(args.data() + at, args.data() + args.size(), number);
-      }
+      const std::size_t value = args.find_first_not_of(" \"", at + kKey.size());
+      const std::int64_t number =
+          leading_number(std::string_view(args).substr(std::min(value, args.size())));
       if (number == kNone) continue;
       widen(steps.try_emplace(number, Step{.number = number}).first->second, slice);
     }
@@ -135,8 +126,7 @@ class Devices {
     const auto [entry, is_new] = known_.try_emplace(name, Kind::other);
     if (!is_new) return entry->second;
     const std::string text = lowered(trace_.strings.text(name));
-    if (has(text, "event_") || has(text, "notify_") || has(text, "place_holder"))
-      return entry->second;
+    if (has_any(text, {"event_", "notify_", "place_holder"})) return entry->second;
     const bool copies =
         std::ranges::any_of(std::array{"memcpy", "memset", "copy", "fillbuffer"},
                             [&](const char* start) { return text.starts_with(start); });
@@ -157,8 +147,10 @@ bool recognises(const Sniff& sniff) {
 }
 
 Result<Trace> import(const std::filesystem::path& path, const ImportOptions& options) {
-  static constexpr ChromeDialect kDialect{
-      .format = "JAX, XLA, Ascend or rpd", .classify = classify, .by_track = true, .step = step_of};
+  static constexpr ChromeDialect kDialect{.format = "JAX, XLA, Ascend or rpd",
+                                          .classify = classify,
+                                          .by_track = true,
+                                          .steps = {"ProfilerStep#"}};
   // The names of the processes tell what an event is; they may come after the events.
   ImportOptions whole = options;
   whole.analysis = false;

@@ -10,30 +10,21 @@
 #include "timeline/importers/builder.h"
 #include "timeline/importers/chrome_collectives.h"
 #include "timeline/importers/importer.h"
+#include "timeline/importers/json_fields.h"
 #include "timeline/input/byte_source.h"
 #include "timeline/input/pickle.h"
+#include "timeline/names.h"
 
 namespace assay::timeline {
 namespace {
 
 using nlohmann::json;
 
-std::int64_t whole(const json& object, const char* key) {
-  const auto field = object.find(key);
-  return field != object.end() && field->is_number() ? field->get<std::int64_t>() : kNone;
-}
-
 // "[0, 1, 2]", or a list.
 std::vector<std::int32_t> ranks_of(const json& group) {
-  std::vector<std::int32_t> ranks;
   const auto field = group.find("ranks");
-  if (field == group.end()) return ranks;
-  const json list = field->is_string() ? parse_json(field->get<std::string>()) : *field;
-  if (!list.is_array()) return ranks;
-  for (const json& rank : list) {
-    if (rank.is_number_integer()) ranks.push_back(rank.get<std::int32_t>());
-  }
-  return ranks;
+  if (field == group.end()) return {};
+  return whole_numbers(field->is_string() ? parse_json(field->get<std::string>()) : *field);
 }
 
 FlightState state_of(const std::string& name) {
@@ -47,8 +38,7 @@ std::string frame_in(const json& entry) {
   if (frames == entry.end() || !frames->is_array() || frames->empty()) return {};
   const auto is_users = [](const json& frame) {
     const std::string file = frame.is_object() ? text_of(frame, "filename") : "";
-    return !file.empty() && file[0] != '<' && file.find("/torch/") == std::string::npos &&
-           file.find("??") == std::string::npos;
+    return !file.empty() && file[0] != '<' && !has_any(file, {"/torch/", "??"});
   };
   const auto users = std::ranges::find_if(*frames, is_users);
   const json& frame = users == frames->end() ? frames->front() : *users;
@@ -61,10 +51,7 @@ std::string frame_in(const json& entry) {
 // All-to-alls may differ, and a barrier has no data.
 void describe_tensors(const json& entry, FlightEntry& flight) {
   const bool scatters = flight.name.ends_with(":scatter");
-  const bool free = flight.name.find("all_to_all") != std::string::npos ||
-                    flight.name.find("alltoall") != std::string::npos ||
-                    flight.name.find("barrier") != std::string::npos ||
-                    flight.name.find("coalesced") != std::string::npos;
+  const bool free = has_any(flight.name, {"all_to_all", "alltoall", "barrier", "coalesced"});
   const auto sizes = entry.find(scatters ? "output_sizes" : "input_sizes");
   const auto types = entry.find(scatters ? "output_dtypes" : "input_dtypes");
   if (types != entry.end() && types->is_array() && !types->empty() && types->front().is_string()) {
@@ -150,9 +137,8 @@ Result<Trace> import(const std::filesystem::path& path, const ImportOptions&) {
 
 bool recognises(const Sniff& sniff) {
   if (sniff.json) return sniff.keys.contains("entries") && sniff.keys.contains("pg_config");
-  return sniff.head.starts_with('\x80') && sniff.head.find("version") != std::string::npos &&
-         (sniff.head.find("pg_config") != std::string::npos ||
-          sniff.head.find("entries") != std::string::npos);
+  return sniff.head.starts_with('\x80') && has(sniff.head, "version") &&
+         has_any(sniff.head, {"pg_config", "entries"});
 }
 
 }  // namespace

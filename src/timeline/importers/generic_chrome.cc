@@ -14,15 +14,13 @@ EventKind classify(const ChromeEvent& event) {
   return EventKind::host;
 }
 
-std::int64_t step_of(std::string_view name) { return step_number(name, "step"); }
-
 bool recognises(const Sniff& sniff) {
   return sniff.json && (sniff.events || sniff.keys.contains("traceEvents"));
 }
 
 Result<Trace> import(const std::filesystem::path& path, const ImportOptions& options) {
   static constexpr ChromeDialect kDialect{
-      .format = "Chrome trace", .classify = classify, .by_track = true, .step = step_of};
+      .format = "Chrome trace", .classify = classify, .by_track = true, .steps = {"step"}};
   // Keep all events: the metadata that tells GPU tracks may be at the end of the file.
   ImportOptions whole = options;
   whole.analysis = false;

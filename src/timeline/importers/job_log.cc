@@ -16,7 +16,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "timeline/input/characters.h"
+#include "timeline/names.h"
 
 namespace assay::timeline {
 namespace {

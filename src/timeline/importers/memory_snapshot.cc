@@ -11,6 +11,7 @@
 #include "timeline/importers/importer.h"
 #include "timeline/input/byte_source.h"
 #include "timeline/input/pickle.h"
+#include "timeline/names.h"
 
 namespace assay::timeline {
 namespace {
@@ -22,10 +23,6 @@ struct Origin {
   StringId where = kNoIndex;
   MemoryPhase phase = MemoryPhase::unknown;
 };
-
-bool has(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 MemoryPhase phase_of_frame(std::string_view file, std::string_view function) {
   if (has(file, "torch/optim/") && function != "zero_grad") return MemoryPhase::optimiser;
@@ -259,9 +256,9 @@ Origin SnapshotReader::read_frames(std::span<const NodeId> frames) {
 }
 
 bool recognises(const Sniff& sniff) {
-  const auto has_key = [&](std::string_view key) { return has(sniff.head, key); };
-  return sniff.head.starts_with('\x80') && (has_key("segments") || has_key("device_traces")) &&
-         (has_key("total_size") || has_key("device_traces"));
+  return sniff.head.starts_with('\x80') &&
+         (has(sniff.head, "device_traces") ||
+          (has(sniff.head, "segments") && has(sniff.head, "total_size")));
 }
 
 Result<Trace> import(const std::filesystem::path& path, const ImportOptions&) {

@@ -21,21 +21,14 @@ EventKind classify(const ChromeEvent& event) {
   return profiler_event_kind(category);
 }
 
-std::int64_t step_of(std::string_view name) {
-  for (const char* prefix : {"ProfilerStep#", "ProfileStep#", "step"}) {
-    const std::int64_t number = step_number(name, prefix);
-    if (number != kNone) return number;
-  }
-  return kNone;
-}
-
 bool recognises(const Sniff& sniff) {
   return sniff.json && sniff.keys.contains(std::string(kTrackMetadata));
 }
 
 Result<Trace> import(const std::filesystem::path& path, const ImportOptions& options) {
-  static constexpr ChromeDialect kDialect{
-      .format = "merged trace", .classify = classify, .step = step_of};
+  static constexpr ChromeDialect kDialect{.format = "merged trace",
+                                          .classify = classify,
+                                          .steps = {"ProfilerStep#", "ProfileStep#", "step"}};
   return import_chrome_trace(path, kDialect, options);
 }
 

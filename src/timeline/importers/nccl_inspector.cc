@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "timeline/importers/importer.h"
+#include "timeline/importers/json_fields.h"
 #include "timeline/importers/nccl_calls.h"
 #include "timeline/input/byte_source.h"
 
@@ -19,14 +20,12 @@ using nlohmann::json;
 constexpr std::int64_t kMost = std::int64_t{1} << 52U;
 constexpr std::int64_t kMicro = 1000;
 
-std::int64_t whole(const json& object, const std::string& key) {
-  const auto field = object.find(key);
-  if (field == object.end() || !field->is_number()) return kNone;
-  return std::clamp<std::int64_t>(field->get<std::int64_t>(), kNone, kMost);
+std::int64_t clamped(const json& object, const std::string& key) {
+  return std::clamp<std::int64_t>(whole(object, key.c_str()), kNone, kMost);
 }
-std::int32_t small(const json& object, const std::string& key) {
+std::int32_t small(const json& object, const char* key) {
   constexpr std::int64_t kMostSmall = 1 << 20;
-  const std::int64_t value = whole(object, key);
+  const std::int64_t value = clamped(object, key);
   return value > kMostSmall ? kNone : static_cast<std::int32_t>(value);
 }
 
@@ -39,8 +38,8 @@ void read_times(const json& call, NcclCall& result) {
   Span span;
   for (const json& kernel : *kernels) {
     if (!kernel.is_object()) continue;
-    const std::int64_t begin = whole(kernel, "kernel_start_ts");
-    const std::int64_t end = whole(kernel, "kernel_stop_ts");
+    const std::int64_t begin = clamped(kernel, "kernel_start_ts");
+    const std::int64_t end = clamped(kernel, "kernel_stop_ts");
     if (begin > 0 && end >= begin) widen(span, Span{begin * kMicro, end * kMicro});
   }
   if (span.begin > span.end) return;
@@ -74,7 +73,7 @@ class InspectorReader {
     if (header == object.end() || !header->is_object()) return false;
     if (const auto meta = object.find("metadata"); meta != object.end() && meta->is_object()) {
       host_ = text_of(*meta, "hostname");
-      pid_ = whole(*meta, "pid");
+      pid_ = clamped(*meta, "pid");
     }
     for (const std::string kind : {"coll", "p2p"}) {
       const auto found = object.find(kind + "_perf");
@@ -86,9 +85,9 @@ class InspectorReader {
       call.rank = small(*header, "rank");
       call.ranks = small(*header, "n_ranks");
       if (kind == "p2p") call.peer = small(*found, "p2p_peer");
-      call.sequence = whole(*found, kind + "_sn");
-      call.bytes = nccl_bytes(call.function, whole(*found, kind + "_msg_size_bytes"), call.ranks);
-      call.duration = std::max<std::int64_t>(whole(*found, kind + "_exec_time_us"), 0) * kMicro;
+      call.sequence = clamped(*found, kind + "_sn");
+      call.bytes = nccl_bytes(call.function, clamped(*found, kind + "_msg_size_bytes"), call.ranks);
+      call.duration = std::max<std::int64_t>(clamped(*found, kind + "_exec_time_us"), 0) * kMicro;
       read_times(*found, call);
       untimed_ |= call.begin == kNone;
       if (call.function.empty() || call.rank < 0) return false;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -12,18 +11,21 @@
 #include "base/text.h"
 #include "timeline/importers/chrome_events.h"
 #include "timeline/importers/importer.h"
+#include "timeline/importers/json_fields.h"
 #include "timeline/importers/nccl_calls.h"
+#include "timeline/names.h"
 
 namespace assay::timeline {
 namespace {
 
 using nlohmann::json;
 
-std::int64_t whole(const json& object, const char* key) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 52U;
-  const auto field = object.find(key);
-  if (field == object.end() || !field->is_number_integer()) return kNone;
-  return std::clamp<std::int64_t>(field->get<std::int64_t>(), kNone, kMost);
+// No more than any rank or number of a call.
+std::int64_t small(const json& object, const char* key) {
+  return std::clamp<std::int64_t>(whole(object, key), kNone, std::int64_t{1} << 52U);
+}
+std::int32_t rank_in(const json& object, const char* key) {
+  return static_cast<std::int32_t>(std::min<std::int64_t>(small(object, key), 1 << 20));
 }
 
 class PluginReader {
@@ -36,8 +38,7 @@ class PluginReader {
     } else if (call && event.phase == 'e' && open_) {
       end(event);
     } else if (event.category == "GPU" && open_ && event.timed) {
-      kernels_.begin = std::min(kernels_.begin, event.begin);
-      kernels_.end = std::max(kernels_.end, event.begin);
+      widen(kernels_, Span{event.begin, event.begin});
     } else if (event.phase != 0) {
       ++calls_.builder().report().ignored;
     }
@@ -51,9 +52,7 @@ class PluginReader {
           host_times_));
     }
     calls_.builder().add_counts(std::move(report));
-    std::int64_t pid = kNone;
-    std::from_chars(pid_.data(), pid_.data() + pid_.size(), pid);
-    return calls_.finish(path, "NCCL profiler plug-in", "", pid);
+    return calls_.finish(path, "NCCL profiler plug-in", "", leading_number(pid_));
   }
 
  private:
@@ -70,19 +69,16 @@ class PluginReader {
                   .description = {}};
     call.dtype = text_of(args, "Datatype");
     if (call.dtype.starts_with("nccl")) call.dtype = call.dtype.substr(4);
-    constexpr std::int64_t kMostRank = 1 << 20;
-    call.rank = static_cast<std::int32_t>(std::min(whole(args, "Rank"), kMostRank));
+    call.rank = rank_in(args, "Rank");
     call.algorithm = text_of(args, "Algorithm");
     if (const std::string protocol = text_of(args, "Protocol"); !protocol.empty()) {
       call.algorithm += '_' + protocol;
     }
-    call.sequence = whole(args, "SeqNum");
-    if (event.category == "P2P") {
-      call.peer = static_cast<std::int32_t>(std::min(whole(args, "Peer"), kMostRank));
-    }
+    call.sequence = small(args, "SeqNum");
+    if (event.category == "P2P") call.peer = rank_in(args, "Peer");
     call.dtype = short_type(call.dtype);
     // A reduce-scatter's count is of its output; the number of ranks is not told.
-    if (call.function != "ReduceScatter") call.elements = whole(args, "Count");
+    if (call.function != "ReduceScatter") call.elements = small(args, "Count");
     call.begin = event.begin;
     open_ = std::move(call);
   }

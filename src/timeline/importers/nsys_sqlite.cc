@@ -141,7 +141,11 @@ class NsysReader : private SqliteReader {
                std::int64_t bytes, std::int64_t blocks = 0) {
     slice.name = strings().intern(name);
     slice.category = strings().intern(category);
-    slice.track = gpu_track(row.integer(2), row.integer(3), process_of(row.integer(5)));
+    const std::int64_t device = row.integer(2);
+    const std::int64_t pid = process_of(row.integer(5));
+    slice.track = gpu_track(source_of(pid), device, row.integer(3),
+                            pid == 0 ? fmt::format("GPU {}", device)
+                                     : fmt::format("GPU {} of process {}", device, pid));
     add_with_detail(slice, row.integer(4), bytes, blocks);
   }
 
@@ -184,7 +188,7 @@ class NsysReader : private SqliteReader {
     const char* const table = "CUPTI_ACTIVITY_KIND_RUNTIME";
     const std::string sql = select(table, {"start", "end", "globalTid", "correlationId"}, "nameId");
     each_slice(table, sql, [&](Row row, Slice& slice) {
-      slice.track = host_track(row.integer(2), "thread");
+      slice.track = track_of_thread(row.integer(2));
       slice.name = strings().intern(row.text(4));
       add_launch(slice, row.integer(3));
       if (options_.analysis) {
@@ -211,7 +215,7 @@ class NsysReader : private SqliteReader {
                  const std::string_view text = row.text(3);
                  slice.name = strings().intern(text);
                  slice.category = strings().intern("nvtx");
-                 slice.track = host_track(row.integer(2), "NVTX of thread");
+                 slice.track = track_of_thread(row.integer(2), "NVTX of thread");
                  slice.kind = Kind::host;
                  if (calls_collective(text)) add_collective(text, slice, row.integer(2));
                  add_step(text, slice);
@@ -235,7 +239,7 @@ class NsysReader : private SqliteReader {
       }
     }
     auto& trace = builder_.trace();
-    trace.collective_ranges.push_back({slice.begin, slice.end, host_track(thread, "thread"),
+    trace.collective_ranges.push_back({slice.begin, slice.end, track_of_thread(thread),
                                        static_cast<std::uint32_t>(trace.collectives.size())});
     trace.collectives.push_back(collective);
   }
@@ -248,34 +252,13 @@ class NsysReader : private SqliteReader {
     return entry->second;
   }
 
-  std::uint32_t gpu_track(std::int64_t device, std::int64_t stream, std::int64_t pid) {
-    return tracks_.find({device, stream, pid, "GPU"}, [&] {
-      Track track;
-      track.gpu = true;
-      track.device = static_cast<std::int32_t>(device);
-      track.source = source_of(pid);
-      track.label = fmt::format("GPU {} · stream {}", device, stream);
-      track.process = pid == 0 ? fmt::format("GPU {}", device)
-                               : fmt::format("GPU {} of process {}", device, pid);
-      return track;
-    });
-  }
-
-  std::uint32_t host_track(std::int64_t global, const char* what) {
+  std::uint32_t track_of_thread(std::int64_t global, std::string_view what = "thread") {
     const std::int64_t pid = process_of(global);
-    const std::int64_t thread = thread_of(global);
-    return tracks_.find({kNone, thread, pid, what}, [&] {
-      Track track;
-      track.source = source_of(pid);
-      track.label = fmt::format("{} {}", what, thread);
-      track.process = pid == 0 ? "host" : fmt::format("process {}", pid);
-      return track;
-    });
+    return host_track(source_of(pid), thread_of(global),
+                      pid == 0 ? "host" : fmt::format("process {}", pid), what);
   }
 
   std::set<std::string> tables_;
-  // device, stream or thread, process, kind
-  TrackTable<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::string>> tracks_{builder_};
   std::map<std::int64_t, std::uint32_t> sources_;
   std::string path_;
   std::string host_;

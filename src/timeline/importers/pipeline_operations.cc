@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
@@ -13,28 +12,17 @@
 #include "timeline/importers/builder.h"
 #include "timeline/importers/chrome_events.h"
 #include "timeline/importers/importer.h"
+#include "timeline/importers/json_fields.h"
+#include "timeline/names.h"
 
 namespace assay::timeline {
 namespace {
 
 using nlohmann::json;
 
-std::int64_t number_in(std::string_view text, std::int64_t fallback = kNone) {
-  std::int64_t value = fallback;
-  std::from_chars(text.data(), text.data() + text.size(), value);
+std::int64_t known(std::int64_t number, std::int64_t otherwise = kNone) {
   constexpr std::int64_t kMost = 1 << 20;
-  return value >= 0 && value < kMost ? value : fallback;
-}
-
-// The number after `word`.
-std::int64_t number_after(std::string_view text, std::string_view word) {
-  const std::size_t at = text.find(word);
-  return at == std::string_view::npos ? 0 : number_in(text.substr(at + word.size()), 0);
-}
-
-std::int64_t whole(const json& args, const char* key) {
-  const auto field = args.find(key);
-  return field != args.end() && field->is_number_integer() ? field->get<std::int64_t>() : kNone;
+  return number >= 0 && number < kMost ? number : otherwise;
 }
 
 struct Worker {
@@ -47,7 +35,7 @@ struct Worker {
 class PipelineReader {
  public:
   void take(const ChromeEvent& event) {
-    const std::pair thread(number_in(event.pid), number_in(event.tid));
+    const std::pair thread(known(leading_number(event.pid)), known(leading_number(event.tid)));
     if (event.phase == 'M') {
       if (event.name == "thread_name") threads_[thread] = event.arg(Arg::name);
     } else if (event.phase == 'X' && event.timed && event.duration >= 0) {
@@ -99,8 +87,8 @@ class PipelineReader {
 
   void find_workers() {
     for (const auto& [thread, name] : threads_) {
-      workers_[thread] = {thread.first, number_after(name, "PP rank "),
-                          number_after(name, "TP rank ")};
+      workers_[thread] = {thread.first, known(number_behind(name, "PP rank "), 0),
+                          known(number_behind(name, "TP rank "), 0)};
     }
     for (const auto& [thread, worker] : workers_) {
       ranks_.try_emplace(worker, 0);

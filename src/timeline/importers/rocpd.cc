@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "timeline/importers/builder.h"
 #include "timeline/importers/chrome_trace.h"
@@ -109,17 +108,8 @@ class RocpdReader : private SqliteReader {
     slice.name = builder_.trace().strings.intern(row.text(6));
     slice.category = builder_.trace().strings.intern(category);
     const std::int64_t device = row.integer(2);
-    const std::int64_t stream = row.integer(3);
-    const std::uint32_t source = source_of(row.integer(4));
-    slice.track = tracks_.find({source, device, stream}, [&] {
-      Track track;
-      track.gpu = true;
-      track.device = static_cast<std::int32_t>(device);
-      track.source = source;
-      track.label = fmt::format("GPU {} · stream {}", device, stream);
-      track.process = fmt::format("GPU {}", device);
-      return track;
-    });
+    slice.track =
+        gpu_track(source_of(row.integer(4)), device, row.integer(3), fmt::format("GPU {}", device));
     add_with_detail(slice, row.is_null(5) ? 0 : row.integer(5), bytes);
   }
 
@@ -137,15 +127,7 @@ class RocpdReader : private SqliteReader {
           slice.kind = Kind::host;
           slice.name = builder_.trace().strings.intern(row.text(5));
           slice.category = builder_.trace().strings.intern(row.text(6));
-          const std::uint32_t source = source_of(row.integer(3));
-          const std::int64_t thread = row.integer(2);
-          slice.track = tracks_.find({source, kNone, thread}, [&] {
-            Track track;
-            track.source = source;
-            track.label = fmt::format("thread {}", thread);
-            track.process = "host";
-            return track;
-          });
+          slice.track = host_track(source_of(row.integer(3)), row.integer(2), "host");
           add_region(row, slice);
         });
   }
@@ -169,7 +151,6 @@ class RocpdReader : private SqliteReader {
     return 0;
   }
 
-  TrackTable<std::tuple<std::uint32_t, std::int64_t, std::int64_t>> tracks_{builder_};
   std::map<std::int64_t, std::uint32_t> sources_;
   std::string suffix_;
   std::string path_;

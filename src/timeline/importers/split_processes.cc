@@ -1,11 +1,11 @@
-#include "timeline/importers/split_processes.h"
-
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
+
+#include "timeline/importers/chrome_source.h"
+#include "timeline/names.h"
 
 namespace assay::timeline {
 namespace {
@@ -13,9 +13,7 @@ namespace {
 // "[TP01] 4711" has the label "[TP01] " and the number 4711; "rank1_0" has "rank1_" and 0.
 std::pair<std::string, std::int64_t> parts_of(const std::string& process) {
   const std::size_t at = process.find_last_not_of("0123456789") + 1;
-  std::int64_t number = kNone;
-  std::from_chars(process.data() + at, process.data() + process.size(), number);
-  return {process.substr(0, at), number};
+  return {process.substr(0, at), leading_number(std::string_view(process).substr(at))};
 }
 
 // Gives GPU work to the process that launched it. Correlations are unique only within a process.

@@ -1,6 +1,9 @@
 #include "timeline/importers/sqlite_tables.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 
 #include "timeline/importers/chrome_trace.h"
 #include "timeline/input/byte_source.h"
@@ -60,14 +63,37 @@ void SqliteReader::add_launch(const Slice& slice, std::int64_t correlation) {
 }
 
 void SqliteReader::add_step(std::string_view name, const Slice& slice) {
-  for (const char* prefix : {"ProfilerStep#", "step ", "step_", "step", "Step ", "iteration ",
-                             "iteration", "Iteration ", "iter "}) {
-    const std::int64_t number = step_number(name, prefix);
-    if (number == kNone) continue;
-    const std::uint32_t source = builder_.trace().tracks[slice.track].source;
-    builder_.trace().rank_steps.push_back({source, {number, slice.begin, slice.end}});
-    return;
-  }
+  constexpr std::array<std::string_view, 9> kPrefixes{"ProfilerStep#", "step ",      "step_",
+                                                      "step",          "Step ",      "iteration ",
+                                                      "iteration",     "Iteration ", "iter "};
+  const std::int64_t number = step_number(name, kPrefixes);
+  if (number == kNone) return;
+  const std::uint32_t source = builder_.trace().tracks[slice.track].source;
+  builder_.trace().rank_steps.push_back({source, {number, slice.begin, slice.end}});
+}
+
+std::uint32_t SqliteReader::gpu_track(std::uint32_t source, std::int64_t device,
+                                      std::int64_t stream, const std::string& process) {
+  return tracks_.find({source, device, stream, "GPU"}, [&] {
+    Track track;
+    track.gpu = true;
+    track.device = static_cast<std::int32_t>(device);
+    track.source = source;
+    track.label = fmt::format("GPU {} · stream {}", device, stream);
+    track.process = process;
+    return track;
+  });
+}
+
+std::uint32_t SqliteReader::host_track(std::uint32_t source, std::int64_t thread,
+                                       const std::string& process, std::string_view what) {
+  return tracks_.find({source, kNone, thread, what}, [&] {
+    Track track;
+    track.source = source;
+    track.label = fmt::format("{} {}", what, thread);
+    track.process = process;
+    return track;
+  });
 }
 
 void SqliteReader::add_with_detail(Slice& slice, std::int64_t correlation, std::int64_t bytes,

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <set>
 #include <string>
+#include <tuple>
 
 #include "base/result.h"
 #include "sqlite/database.h"
@@ -48,10 +49,19 @@ class SqliteReader {
   void add_step(std::string_view name, const Slice& slice);
   void add_with_detail(Slice& slice, std::int64_t correlation, std::int64_t bytes = kNone,
                        std::int64_t blocks = 0);
+  std::uint32_t gpu_track(std::uint32_t source, std::int64_t device, std::int64_t stream,
+                          const std::string& process);
+  // "thread 17"; `what` is "thread".
+  std::uint32_t host_track(std::uint32_t source, std::int64_t thread, const std::string& process,
+                           std::string_view what = "thread");
 
   Database database_;
   const ImportOptions& options_;
   TraceBuilder builder_;
+
+ private:
+  TrackTable<std::tuple<std::uint32_t, std::int64_t, std::int64_t, std::string_view>> tracks_{
+      builder_};  // by source, device, stream or thread, and what it is
 };
 
 }  // namespace assay::timeline

@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "timeline/model.h"
 
 namespace assay::timeline {
 
@@ -35,5 +36,9 @@ class ArgsStore {
   std::uint64_t block_at_ = 0;
   Status status_;
 };
+
+// The args of a slice as a JSON object: the text of its file, else its known properties. Empty
+// without either.
+std::string args_text(const Trace& trace, const Slice& slice);
 
 }  // namespace assay::timeline

@@ -23,6 +23,10 @@ class ByteSource {
 
 Result<std::unique_ptr<ByteSource>> open_bytes(const std::filesystem::path& path);
 
+// Reads up to 2 MiB ahead in a thread of its own: decompresses while the reader parses. Returns an
+// error after the bytes before it.
+std::unique_ptr<ByteSource> read_ahead(std::unique_ptr<ByteSource> source);
+
 // The first `bytes` bytes, or fewer where the file is shorter.
 Result<std::string> read_head(const std::filesystem::path& path, std::size_t bytes);
 

@@ -4,7 +4,7 @@
 #include <system_error>
 
 #include "base/utf8.h"
-#include "timeline/input/characters.h"
+#include "timeline/names.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "timeline/input/characters.h"
+#include "timeline/names.h"
 
 namespace assay::timeline {
 namespace {

@@ -1,5 +1,3 @@
-#include "timeline/input/read_ahead.h"
-
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
@@ -9,6 +7,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "timeline/input/byte_source.h"
 
 namespace assay::timeline {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "timeline/writers/args_text.h"
+#include "timeline/input/args_store.h"
 
 namespace assay::timeline {
 namespace {

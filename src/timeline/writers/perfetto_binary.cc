@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "timeline/input/args_store.h"
 #include "timeline/input/json_cursor.h"
-#include "timeline/writers/args_text.h"
 #include "timeline/writers/chrome_json.h"
 
 namespace assay::timeline {
