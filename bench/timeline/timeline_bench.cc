@@ -18,7 +18,6 @@
 #include "timeline/load.h"
 #include "timeline/merge.h"
 #include "timeline/slice_source.h"
-#include "timeline/writers/perfetto_binary.h"
 
 namespace assay::timeline {
 namespace {

@@ -49,12 +49,10 @@ class CpuWork {
     } else {
       return;
     }
-    slice.category = trace_.strings.intern_valid(name_of(slice.kind));
+    slice.category = trace_.strings.intern_valid(timeline::name(slice.kind));
     slice.track = track_of(thread);
     trace_.slices.push_back(slice);
   }
-
-  static std::string_view name_of(Kind kind) { return timeline::name(kind); }
 
   std::uint32_t detail_of(const Slice& slice, std::uint32_t thread) {
     const auto found = collectives_.find({thread, slice.begin});

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "timeline/analysis/annotated_jobs.h"
+#include "timeline/analysis/job_names.h"
 #include "timeline/clocks.h"
 #include "timeline/importers/importer.h"
 #include "timeline/model.h"

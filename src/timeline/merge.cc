@@ -8,39 +8,29 @@
 
 #include "timeline/analysis/memory.h"
 #include "timeline/slice_source.h"
-#include "timeline/writers/chrome_json.h"
-#include "timeline/writers/perfetto_binary.h"
+#include "timeline/writers/writers.h"
 
 namespace assay::timeline {
 namespace {
 
-struct Writers {
-  std::vector<std::unique_ptr<TraceWriter>> owned;
-  std::vector<TraceWriter*> all;
-
-  template <typename Writer>
-  void add(Writer writer) {
-    owned.push_back(std::make_unique<Writer>(std::move(writer)));
-    all.push_back(owned.back().get());
-  }
-};
+using Writers = std::vector<std::unique_ptr<TraceWriter>>;
 
 Result<Writers> open_writers(const OutputPaths& outputs, const TraceHeader& header,
                              const TraceHeader& binary_header) {
   Writers writers;
-  if (!outputs.chrome.empty()) {
-    ASSAY_TRY(auto writer, ChromeJsonWriter::create(outputs.chrome, JsonFlavour::chrome, header));
-    writers.add(std::move(writer));
-  }
-  if (!outputs.perfetto_json.empty()) {
-    ASSAY_TRY(auto writer,
-              ChromeJsonWriter::create(outputs.perfetto_json, JsonFlavour::perfetto, header));
-    writers.add(std::move(writer));
-  }
-  if (!outputs.perfetto_binary.empty()) {
-    ASSAY_TRY(auto writer, PerfettoWriter::create(outputs.perfetto_binary, binary_header));
-    writers.add(std::move(writer));
-  }
+  const auto add = [&](const std::filesystem::path& path, auto open) -> Status {
+    if (path.empty()) return {};
+    ASSAY_TRY(auto writer, open());
+    writers.push_back(std::move(writer));
+    return {};
+  };
+  ASSAY_CHECK(add(outputs.chrome,
+                  [&] { return chrome_json_writer(outputs.chrome, JsonFlavour::chrome, header); }));
+  ASSAY_CHECK(add(outputs.perfetto_json, [&] {
+    return chrome_json_writer(outputs.perfetto_json, JsonFlavour::perfetto, header);
+  }));
+  ASSAY_CHECK(add(outputs.perfetto_binary,
+                  [&] { return perfetto_writer(outputs.perfetto_binary, binary_header); }));
   return writers;
 }
 
@@ -131,7 +121,7 @@ constexpr std::size_t kMaxPairSlices = 20'000'000;
 
 Result<MergeResult> finish(Writers& writers, const MergeCounts& counts,
                            std::vector<FileReport> files, std::vector<std::string> notes) {
-  for (TraceWriter* writer : writers.all) ASSAY_CHECK(writer->finish());
+  for (const auto& writer : writers) ASSAY_CHECK(writer->finish());
   return MergeResult{std::move(files), std::move(notes), counts.slices};
 }
 
@@ -166,7 +156,7 @@ Result<MergeResult> merge_job_logs(const JobLogOptions& options, const ClockOpti
 
   const std::vector<Slice> steps = step_slices(survey.steps, strings);
   sources.insert(sources.begin(), std::make_unique<MemorySource>(steps));
-  ASSAY_TRY(MergeCounts counts, merge_slices(sources, writers.all, tracks.size()));
+  ASSAY_TRY(MergeCounts counts, merge_slices(sources, writers, tracks.size()));
   for (std::size_t i = 0; i < survey.files.size(); ++i) {
     survey.files[i].overlapping = counts.overlapping[i + 1];
     survey.files[i].kept -= counts.overlapping[i + 1];
@@ -181,7 +171,7 @@ Result<MergeResult> write_trace(Trace& trace, const OutputPaths& outputs) {
   ASSAY_TRY(Writers writers, open_writers(outputs, header, header));
   std::vector<std::unique_ptr<SliceSource>> sources;
   sources.push_back(std::make_unique<MemorySource>(trace.slices));
-  ASSAY_TRY(MergeCounts counts, merge_slices(sources, writers.all, trace.tracks.size()));
+  ASSAY_TRY(MergeCounts counts, merge_slices(sources, writers, trace.tracks.size()));
   return finish(writers, counts, trace.files, trace.notes);
 }
 

@@ -1,5 +1,7 @@
 #include "timeline/model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
@@ -57,6 +59,11 @@ Kind kind_of_job(std::string_view type) {
   }
   if (has_any(type, {"memcpy", "offload", "reload"})) return Kind::memory;
   return Kind::compute;
+}
+
+std::string device_name(std::int32_t rank, std::int32_t device) {
+  const std::string gpu = device == kNone ? "host" : fmt::format("GPU {}", device);
+  return rank == kNone ? gpu : fmt::format("rank {} · {}", rank, gpu);
 }
 
 void Trace::sort() {

@@ -278,6 +278,9 @@ struct FlightEntry {
   std::string frame;  // "/app/model.py:42 (forward)": the user's code that called it
 };
 
+// "GPU 1", "rank 3 · GPU 1", "host".
+std::string device_name(std::int32_t rank, std::int32_t device);
+
 // A value over time, for Perfetto's counter tracks.
 struct Counter {
   std::string label;

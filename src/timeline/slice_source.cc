@@ -99,7 +99,7 @@ struct EndsLater {
 
 class Merger {
  public:
-  Merger(std::span<TraceWriter* const> writers, std::size_t tracks)
+  Merger(std::span<const std::unique_ptr<TraceWriter>> writers, std::size_t tracks)
       : writers_(writers), open_on_(tracks) {
     counts_.overlapping.resize(tracks);
   }
@@ -112,7 +112,7 @@ class Merger {
     }
     ++open_on_[slice.track];
     ++counts_.slices;
-    for (TraceWriter* writer : writers_) writer->begin_slice(slice);
+    for (const auto& writer : writers_) writer->begin_slice(slice);
     open_.push({slice, counts_.slices});
   }
 
@@ -127,11 +127,11 @@ class Merger {
       const Slice slice = open_.top().slice;
       open_.pop();
       --open_on_[slice.track];
-      for (TraceWriter* writer : writers_) writer->end_slice(slice);
+      for (const auto& writer : writers_) writer->end_slice(slice);
     }
   }
 
-  std::span<TraceWriter* const> writers_;
+  std::span<const std::unique_ptr<TraceWriter>> writers_;
   std::vector<std::uint32_t> open_on_;
   std::priority_queue<Open, std::vector<Open>, EndsLater> open_;
   MergeCounts counts_;
@@ -179,7 +179,8 @@ Status SliceSorter::finish(std::vector<std::unique_ptr<SliceSource>>& sources) {
 }
 
 Result<MergeCounts> merge_slices(std::span<const std::unique_ptr<SliceSource>> sources,
-                                 std::span<TraceWriter* const> writers, std::size_t tracks) {
+                                 std::span<const std::unique_ptr<TraceWriter>> writers,
+                                 std::size_t tracks) {
   Heads heads;
   Merger merger(writers, tracks);
   const auto push = [&](std::size_t i) -> Status {

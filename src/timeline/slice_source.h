@@ -92,6 +92,7 @@ inline constexpr std::uint32_t kMaxOpen = 256;
 
 // Feeds the slices of all sources to all writers.
 Result<MergeCounts> merge_slices(std::span<const std::unique_ptr<SliceSource>> sources,
-                                 std::span<TraceWriter* const> writers, std::size_t tracks);
+                                 std::span<const std::unique_ptr<TraceWriter>> writers,
+                                 std::size_t tracks);
 
 }  // namespace assay::timeline

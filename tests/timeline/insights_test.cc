@@ -9,7 +9,7 @@
 
 #include "rank_trace.h"
 #include "support.h"
-#include "timeline/analysis/annotated_jobs.h"
+#include "timeline/analysis/job_names.h"
 #include "timeline/analysis/reports.h"
 #include "timeline/load.h"
 

@@ -199,7 +199,8 @@ TEST_F(Logs, AnUnrelatedLogSaysSo) {
 }
 
 struct Collector : TraceWriter {
-  std::vector<Slice> slices;
+  explicit Collector(std::vector<Slice>& into) : slices(into) {}
+  std::vector<Slice>& slices;
   void begin_slice(const Slice& slice) override { slices.push_back(slice); }
   void end_slice(const Slice&) override {}
   Status finish() override { return {}; }
@@ -220,12 +221,12 @@ TEST(SliceSorter, GivesBackEverySliceInOrder) {
       }
       std::vector<std::unique_ptr<SliceSource>> sorted;
       ASSERT_TRUE(sorter.finish(sorted));
-      Collector got;
-      TraceWriter* const writers[] = {&got};
+      std::vector<Slice> got;
+      const std::unique_ptr<TraceWriter> writers[] = {std::make_unique<Collector>(got)};
       ASSERT_TRUE(merge_slices(sorted, writers, 1));
       std::vector<bool> seen(begins.size());
       Nanos last = 0;
-      for (const Slice& slice : got.slices) {
+      for (const Slice& slice : got) {
         ASSERT_LE(last, slice.begin);
         last = slice.begin;
         const auto number = static_cast<std::size_t>(slice.job);

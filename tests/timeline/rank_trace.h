@@ -7,8 +7,8 @@
 
 #include "support.h"
 #include "timeline/analysis/analysis.h"
-#include "timeline/analysis/annotated_jobs.h"
 #include "timeline/analysis/insights.h"
+#include "timeline/analysis/job_names.h"
 #include "timeline/load.h"
 
 namespace assay::timeline::test {

@@ -85,10 +85,13 @@ Result<Trace> load_files(const TimelineOptions& options, bool analysis) {
   return load_traces(options.files, load);
 }
 
+Status check_inputs(const TimelineOptions& options) {
+  if (options.files.empty() != options.logs.log_dir.empty()) return {};
+  return usage_error("give either --log_dir or trace files");
+}
+
 Result<Trace> load(const TimelineOptions& options, bool analysis) {
-  if (options.files.empty() == options.logs.log_dir.empty()) {
-    return usage_error("give either --log_dir or trace files");
-  }
+  ASSAY_CHECK(check_inputs(options));
   if (!options.files.empty()) return load_files(options, analysis);
   return load_job_logs(options.logs, options.clocks);
 }
@@ -141,8 +144,8 @@ void tell(const MergeResult& result, const OutputPaths& outputs) {
 }
 
 Result<int> run_merge(const TimelineOptions& options) {
+  ASSAY_CHECK(check_inputs(options));
   const bool logs = !options.logs.log_dir.empty();
-  if (logs != options.files.empty()) return usage_error("give either --log_dir or trace files");
   const std::filesystem::path fallback = logs ? options.logs.log_dir : ".";
   ASSAY_TRY(OutputPaths outputs, prepare_outputs(options.out.empty() ? fallback : options.out));
   outputs = chosen(std::move(outputs), options.formats);
@@ -220,6 +223,11 @@ Result<int> run_compare(const TimelineOptions& options, const Analysed& now) {
   return failed ? kSomeFailed : kAllGood;
 }
 
+std::string page_of(const Analysed& now, const std::string& tables) {
+  return analysis_html(now.analysis, now.trace, tables, insights_members(now.insights, false),
+                       now.insights.collectives);
+}
+
 std::string printed(const TimelineOptions& options, const Analysed& now) {
   if (options.format == "json") {
     return analysis_json(now.analysis, insights_members(now.insights));
@@ -227,10 +235,7 @@ std::string printed(const TimelineOptions& options, const Analysed& now) {
   const std::string answer =
       answer_table(now.analysis, now.insights, options.top) + quality_table(now.insights.quality);
   const std::string tables = insights_table(now.insights, options.top);
-  if (options.format == "html") {
-    return analysis_html(now.analysis, now.trace, answer + tables,
-                         insights_members(now.insights, false), now.insights.collectives);
-  }
+  if (options.format == "html") return page_of(now, answer + tables);
   return answer + analysis_table(now.analysis, options.top) + tables;
 }
 
@@ -243,9 +248,7 @@ Status write_analysed(const TimelineOptions& options, Analysed& now) {
                          analysis_json(now.analysis, insights_members(now.insights))));
   return write_file(
       options.out / "analysis.html",
-      analysis_html(now.analysis, now.trace,
-                    answer_table(now.analysis, now.insights) + insights_table(now.insights),
-                    insights_members(now.insights, false), now.insights.collectives));
+      page_of(now, answer_table(now.analysis, now.insights) + insights_table(now.insights)));
 }
 
 Result<int> run_analyze(const TimelineOptions& options) {

@@ -1,17 +1,22 @@
-#include "timeline/analysis/annotated_jobs.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <tuple>
 
+#include "timeline/analysis/job_names.h"
 #include "timeline/importers/gpu_categories.h"
 #include "timeline/intervals.h"
 
 namespace assay::timeline {
 namespace {
+
+std::string_view category_of_pass(Pass pass) {
+  constexpr std::array<std::string_view, 3> kNames{"forward", "backward", "backward_w"};
+  return kNames[static_cast<std::size_t>(pass)];
+}
 
 struct Range {
   Nanos begin = 0;
@@ -21,7 +26,7 @@ struct Range {
   std::int32_t count = 0;  // position among the ranges of its name in the step
 };
 
-// The named ranges of one thread, by begin, outer ones first.
+// By begin, outer ones first.
 using ThreadRanges = std::vector<Range>;
 
 class JobFinder {
@@ -116,11 +121,8 @@ class JobFinder {
   }
 
   std::string category_of(const JobName& job, std::uint32_t source) const {
-    std::string category = "forward";
-    if (job.pass == Pass::weight) category = "backward_w";
-    if (job.pass == Pass::backward) {
-      category = job.split || split_.contains(source) ? "backward_b" : "backward";
-    }
+    std::string category(category_of_pass(job.pass));
+    if (job.pass == Pass::backward && (job.split || split_.contains(source))) category += "_b";
     // Chunks are numbered in the order of the pipeline stages that the device runs.
     const auto stages = stages_.find(source);
     if (job.stage == kNone || stages == stages_.end()) return category;
@@ -153,10 +155,6 @@ class JobFinder {
   std::map<Device, std::uint32_t> tracks_;
 };
 
-}  // namespace
-
-namespace {
-
 // A recording has jobs of all ranges. Those with known names and without a micro batch ("forward",
 // "backward_step") get the pass as category and their position in the step as micro batch.
 void number_jobs(Trace& trace, const JobNames& names) {
@@ -172,9 +170,7 @@ void number_jobs(Trace& trace, const JobNames& names) {
     const auto step = std::ranges::upper_bound(begins, slice.begin) - begins.begin();
     const std::int32_t count = counts[{slice.track, slice.name, step}]++;
     slice.micro_batch = parsed[0].micro_batch != kNone ? parsed[0].micro_batch : count;
-    slice.category = trace.strings.intern_valid(parsed[0].pass == Pass::forward    ? "forward"
-                                                : parsed[0].pass == Pass::backward ? "backward"
-                                                                                   : "backward_w");
+    slice.category = trace.strings.intern_valid(category_of_pass(parsed[0].pass));
   }
 }
 

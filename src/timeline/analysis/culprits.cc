@@ -1,7 +1,6 @@
 #include "timeline/analysis/culprits.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -37,17 +36,6 @@ Nanos launches(const DeviceReport& device, std::size_t step) { return device.lat
 Nanos loading(const DeviceReport& device, std::size_t step) { return device.late[step].loading; }
 Nanos exposed(const DeviceReport& device, std::size_t step) {
   return device.steps[step].exposed_communication();
-}
-
-// "1, 2, 3", or of many the first ones.
-template <typename T>
-std::string listed(const std::vector<T>& numbers) {
-  constexpr std::size_t kMost = 8;
-  const std::vector<T> first(
-      numbers.begin(),
-      numbers.begin() + static_cast<std::ptrdiff_t>(std::min(numbers.size(), kMost)));
-  return fmt::format("{}{}", fmt::join(first, ", "),
-                     numbers.size() > kMost ? fmt::format(", … ({} in all)", numbers.size()) : "");
 }
 
 struct Metric {

@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <span>
 
 #include "base/json.h"
 #include "base/table.h"
@@ -19,14 +18,6 @@ namespace assay::timeline {
 namespace {
 
 using nlohmann::ordered_json;
-
-std::string list(const std::vector<std::int32_t>& numbers) {
-  constexpr std::size_t kMaxListed = 16;
-  const auto first = std::span(numbers).first(std::min(numbers.size(), kMaxListed));
-  const std::string rest =
-      numbers.size() > kMaxListed ? fmt::format(", ... ({} in all)", numbers.size()) : "";
-  return fmt::format("{}{}", fmt::join(first, ", "), rest);
-}
 
 // Calls with the same operation, group and size.
 struct CollectiveRow {
@@ -85,6 +76,7 @@ std::string collective_table(const CollectiveReport& report) {
 }
 
 std::string straggler_table(const CollectiveReport& report, std::size_t top) {
+  constexpr std::size_t kMostRanks = 16;
   Table table({"rank", ">came last", ">cost each ms", ">waited ms"});
   for (const Straggler& one : report.stragglers) {
     if (one.last == 0 && one.waited == 0) continue;
@@ -93,7 +85,7 @@ std::string straggler_table(const CollectiveReport& report, std::size_t top) {
   std::string text = section(table, top);
   if (!report.missing_ranks.empty()) {
     text += fmt::format("no trace of rank {}: waiting for it counts as transfer\n",
-                        list(report.missing_ranks));
+                        listed(report.missing_ranks, kMostRanks, "..."));
   }
   std::size_t incomplete = 0;
   const CollectiveCall* first = nullptr;
@@ -109,7 +101,8 @@ std::string straggler_table(const CollectiveReport& report, std::size_t top) {
     text += fmt::format(
         "{} calls lack a traced rank; the first is {} number {} of {}, without "
         "rank {}\n",
-        incomplete, first->name, first->sequence, first->group, list(first->missing));
+        incomplete, first->name, first->sequence, first->group,
+        listed(first->missing, kMostRanks, "..."));
   }
   for (const std::string& note : report.notes) text += note + '\n';
   return text;

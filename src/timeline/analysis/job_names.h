@@ -39,4 +39,9 @@ class JobNames {
   std::vector<Rule> rules_;
 };
 
+// Derives pipeline jobs from named ranges: user annotations of PyTorch's profiler and NVTX ranges.
+// The GPU time of a job is the time of the kernels launched within its range. Adds a track of jobs
+// for each device with work launched within such ranges.
+void add_annotated_jobs(Trace& trace, const JobNames& names);
+
 }  // namespace assay::timeline

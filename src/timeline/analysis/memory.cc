@@ -1,7 +1,5 @@
 #include "timeline/analysis/memory.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -26,12 +24,6 @@ std::map<Place, std::vector<MemoryPoint>> points_by_place(const Trace& trace) {
 
 std::int32_t rank_of(const Trace& trace, std::uint32_t source) {
   return source < trace.sources.size() ? trace.sources[source].rank : kNone;
-}
-
-std::string place_name(const Trace& trace, const Place& place) {
-  const std::int32_t rank = rank_of(trace, place.first);
-  const std::string device = place.second == kNone ? "host" : fmt::format("GPU {}", place.second);
-  return rank == kNone ? device : fmt::format("rank {} · {}", rank, device);
 }
 
 constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
@@ -193,8 +185,9 @@ std::vector<MemoryPeak> memory_peaks(const Trace& trace) {
 std::vector<Counter> memory_counters(const Trace& trace) {
   std::vector<Counter> counters;
   for (const auto& [place, points] : points_by_place(trace)) {
-    Counter allocated{place_name(trace, place) + " allocated bytes", {}};
-    Counter reserved{place_name(trace, place) + " reserved bytes", {}};
+    const std::string name = device_name(rank_of(trace, place.first), place.second);
+    Counter allocated{name + " allocated bytes", {}};
+    Counter reserved{name + " reserved bytes", {}};
     for (const MemoryPoint& point : points) {
       allocated.points.emplace_back(point.time, static_cast<double>(point.allocated));
       reserved.points.emplace_back(point.time, static_cast<double>(point.reserved));

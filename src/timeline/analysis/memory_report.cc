@@ -69,10 +69,9 @@ std::string memory_table(std::vector<MemoryPeak> peaks) {
   }
   std::size_t shown = 0;
   for (const MemoryPeak& peak : peaks) {
-    text += fmt::format("memory of {}{}: peak {} allocated, {} reserved\n",
-                        peak.rank == kNone ? "" : fmt::format("rank {} · ", peak.rank),
-                        peak.device == kNone ? "host" : fmt::format("GPU {}", peak.device),
-                        megabytes(peak.allocated), megabytes(peak.reserved));
+    text += fmt::format("memory of {}: peak {} allocated, {} reserved\n",
+                        device_name(peak.rank, peak.device), megabytes(peak.allocated),
+                        megabytes(peak.reserved));
     if (peak.device == kNone && peaks.size() > 1) continue;
     if (shown++ < kMostContents) text += content_table(peak) + fragmentation_line(peak);
   }

@@ -2,8 +2,14 @@
 
 // How tables on a terminal shorten what is long, and how JSON shows what is unknown.
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/table.h"
 #include "timeline/model.h"
@@ -24,6 +30,16 @@ inline std::string short_name(const std::string& name) {
 // null for an unknown number.
 inline nlohmann::ordered_json known(std::int64_t number) {
   return number == kNone ? nlohmann::ordered_json() : nlohmann::ordered_json(number);
+}
+
+// "1, 2, 3", or the first `most` of more.
+template <typename T>
+std::string listed(const std::vector<T>& values, std::size_t most = 8,
+                   std::string_view dots = "…") {
+  const auto first = std::span(values).first(std::min(values.size(), most));
+  const std::string rest =
+      values.size() > most ? fmt::format(", {} ({} in all)", dots, values.size()) : "";
+  return fmt::format("{}{}", fmt::join(first, ", "), rest);
 }
 
 // The table behind a blank line; "" without a row.

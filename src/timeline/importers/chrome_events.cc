@@ -108,58 +108,26 @@ class EventReader {
 
  private:
   void field(JsonCursor& cursor, std::string_view key, ChromeEvent& event) {
-    switch (key.size()) {
-      case 2:
-        if (key == "ts") {
-          event.timed = parse_microseconds(cursor.scalar().raw, event.begin);
-          return;
-        }
-        if (key == "ph") {
-          const std::string_view phase = cursor.scalar().raw;
-          event.phase = phase.empty() ? '\0' : phase[0];
-          return;
-        }
-        if (key == "id") {
-          event.id = text(cursor);
-          return;
-        }
-        if (key == "bp") {
-          event.enclosing = cursor.scalar().raw == "e";
-          return;
-        }
-        break;
-      case 3:
-        if (key == "dur") {
-          if (!parse_microseconds(cursor.scalar().raw, event.duration)) event.duration = -1;
-          return;
-        }
-        if (key == "pid") {
-          event.pid = text(cursor);
-          return;
-        }
-        if (key == "tid") {
-          event.tid = text(cursor);
-          return;
-        }
-        if (key == "cat") {
-          event.category = text(cursor);
-          return;
-        }
-        break;
-      case 4:
-        if (key == "name") {
-          event.name = text(cursor);
-          return;
-        }
-        if (key == "args" && cursor.peek() == '{') {
-          args(cursor, event);
-          return;
-        }
-        break;
-      default:
-        break;
+    for (const auto& [name, text_field] : kTexts) {
+      if (key == name) {
+        event.*text_field = text(cursor);
+        return;
+      }
     }
-    cursor.skip();
+    if (key == "ts") {
+      event.timed = parse_microseconds(cursor.scalar().raw, event.begin);
+    } else if (key == "dur") {
+      if (!parse_microseconds(cursor.scalar().raw, event.duration)) event.duration = -1;
+    } else if (key == "ph") {
+      const std::string_view phase = cursor.scalar().raw;
+      event.phase = phase.empty() ? '\0' : phase[0];
+    } else if (key == "args" && cursor.peek() == '{') {
+      args(cursor, event);
+    } else if (key == "bp") {
+      event.enclosing = cursor.scalar().raw == "e";
+    } else {
+      cursor.skip();
+    }
   }
 
   void args(JsonCursor& cursor, ChromeEvent& event) {
@@ -229,6 +197,13 @@ class EventReader {
     if (!json_decode(value.raw, out)) out = value.raw;
     return keep(value.damaged ? replace_bad_bytes(out) : std::move(out));
   }
+
+  static constexpr std::array<std::pair<std::string_view, std::string_view ChromeEvent::*>, 5>
+      kTexts{{{"name", &ChromeEvent::name},
+              {"cat", &ChromeEvent::category},
+              {"pid", &ChromeEvent::pid},
+              {"tid", &ChromeEvent::tid},
+              {"id", &ChromeEvent::id}}};
 
   std::deque<std::string> decoded_;  // of this event; reused by the next one
   std::size_t used_ = 0;

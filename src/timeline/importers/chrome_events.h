@@ -79,6 +79,17 @@ using ChromeHeader = std::map<std::string, std::string>;
 Result<FileReport> read_chrome_events(const std::filesystem::path& path, ChromeHeader& header,
                                       const std::function<bool(ChromeEvent&)>& visit);
 
+// The trace of a reader that takes all events.
+template <typename Reader>
+Result<Trace> import_events(const std::filesystem::path& path, Reader reader) {
+  ChromeHeader header;
+  ASSAY_TRY(FileReport report, read_chrome_events(path, header, [&](ChromeEvent& event) {
+              reader.take(event);
+              return true;
+            }));
+  return reader.finish(path, std::move(report));
+}
+
 // Converts microseconds ("12.345", "1.5e3") to nanoseconds, rounded to the nearest. Exact for
 // plain decimals.
 bool parse_microseconds(std::string_view text, Nanos& time);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 
 #include "base/values.h"
@@ -82,37 +83,26 @@ class ChromeBuilder {
   Result<Trace> finish(const std::filesystem::path& path, FileReport report, ChromeHeader& header);
 
  private:
-  struct Thread {
-    std::uint32_t track = kNoIndex;
-    StringId tid = 0;
-  };
-
   Trace& trace() { return builder_.trace(); }
   FileReport& counts() { return builder_.report(); }
 
   EventKind kind_of(const ChromeEvent& event, StringId category) {
-    if (dialect_.by_track) return dialect_.classify(event);
     constexpr std::size_t kMaxCategories = 1U << 12U;
-    if (category >= kMaxCategories) return dialect_.classify(event);
-    if (kinds_.size() <= category) kinds_.resize(category + 1, kUnknown);
-    if (kinds_[category] == kUnknown) {
-      kinds_[category] = static_cast<std::uint8_t>(dialect_.classify(event));
-    }
-    return static_cast<EventKind>(kinds_[category]);
+    if (dialect_.by_track || category >= kMaxCategories) return dialect_.classify(event);
+    return remembered(kinds_, category, [&] { return dialect_.classify(event); });
   }
-
-  Kind kernel_kind(StringId name) {
-    if (kernels_.size() <= name) kernels_.resize(name + 1, kUnknown);
-    if (kernels_[name] == kUnknown) {
-      kernels_[name] = static_cast<std::uint8_t>(options_.kinds.kind(trace().strings.text(name)));
-    }
-    return static_cast<Kind>(kernels_[name]);
+  template <typename T, typename Make>
+  static T remembered(std::vector<std::optional<T>>& known, StringId id, Make make) {
+    if (known.size() <= id) known.resize(id + 1);
+    if (!known[id]) known[id] = make();
+    return *known[id];
   }
 
   Kind slice_kind(EventKind kind, StringId name, StringId category) {
     switch (kind) {
       case EventKind::kernel:
-        return kernel_kind(name);
+        return remembered(kernels_, name,
+                          [&] { return options_.kinds.kind(trace().strings.text(name)); });
       case EventKind::copy:
         return Kind::memory;
       case EventKind::gpu_job:
@@ -144,10 +134,10 @@ class ChromeBuilder {
     if (kind == EventKind::kernel || counts_kernel(event)) add_counters(event, trace());
     if (const auto operation = operators_.kind_of(event, trace()); operation != kNoIndex) {
       trace().operator_calls.push_back(
-          {event.begin, event.begin + event.duration, thread_of(event, false).track, operation});
+          {event.begin, event.begin + event.duration, track_of(event, false), operation});
     }
     if (memory_.wants(event)) {
-      memory_.range(event, thread_of(event, false).track, trace().strings);
+      memory_.range(event, track_of(event, false), trace().strings);
     }
     if (options_.analysis && (kind == EventKind::host || kind == EventKind::other)) {
       if (kind == EventKind::host) count_process(event);
@@ -155,7 +145,7 @@ class ChromeBuilder {
       if ((event.duration >= kLong || is_serving_frame(event.name)) &&
           trace().host_calls.size() < kMaxImportedSlices) {
         trace().host_calls.push_back({event.begin, event.begin + event.duration,
-                                      thread_of(event, false).track,
+                                      track_of(event, false),
                                       trace().strings.intern_valid(event.name)});
       }
       ++counts().ignored;
@@ -163,17 +153,17 @@ class ChromeBuilder {
       return;
     }
     if (!builder_.has_room()) return open(event, {}, kind, false);
-    const Thread& thread = thread_of(event, on_gpu(kind));
+    const std::uint32_t track = track_of(event, on_gpu(kind));
     if (kind == EventKind::launch) {
-      launch(event, thread, category);
+      launch(event, track, category);
       return open(event, {}, kind, false);
     }
-    const std::int32_t micro_batch = shorten(event, trace().tracks[thread.track].jobs);
+    const std::int32_t micro_batch = shorten(event, trace().tracks[track].jobs);
     Slice slice{.begin = event.begin,
                 .end = event.begin + event.duration,
                 .name = trace().strings.intern_valid(event.name),
                 .category = category,
-                .track = thread.track,
+                .track = track,
                 .micro_batch = micro_batch};
     slice.kind = slice_kind(kind, slice.name, category);
     slice.detail = detail_of(event, kind);
@@ -227,14 +217,14 @@ class ChromeBuilder {
     }
   }
 
-  void launch(const ChromeEvent& event, const Thread& thread, StringId category) {
+  void launch(const ChromeEvent& event, std::uint32_t track, StringId category) {
     count_process(event);
     const StringId name = trace().strings.intern_valid(event.name);
     const std::int64_t correlation = event.number(Arg::correlation, 0);
     trace().launches.push_back({.begin = event.begin,
                                 .end = event.begin + event.duration,
                                 .correlation = static_cast<std::uint64_t>(correlation),
-                                .track = thread.track,
+                                .track = track,
                                 .name = name});
     if (options_.analysis) {
       ++counts().ignored;
@@ -244,7 +234,7 @@ class ChromeBuilder {
                   .end = event.begin + event.duration,
                   .name = name,
                   .category = category,
-                  .track = thread.track,
+                  .track = track,
                   .kind = Kind::host,
                   .detail = detail_of(event, EventKind::launch)});
   }
@@ -278,7 +268,7 @@ class ChromeBuilder {
     const std::uint32_t collective = collective_of(event);
     if (collective == kNoIndex) return;
     trace().collective_ranges.push_back(
-        {event.begin, event.begin + event.duration, thread_of(event, false).track, collective});
+        {event.begin, event.begin + event.duration, track_of(event, false), collective});
   }
 
   void metadata(const ChromeEvent& event) {
@@ -295,11 +285,10 @@ class ChromeBuilder {
   void merged_track(const ChromeEvent& event) {
     Track track = merged_track_in(event, trace().sources);
     const auto key = key_of(event, track.gpu);
-    Thread thread;
-    thread.track = builder_.add_track(std::move(track));
-    threads_.insert_or_assign(key, thread);
+    const std::uint32_t index = builder_.add_track(std::move(track));
     // A GPU's track has no host events, so both keys find it.
-    threads_.insert_or_assign(key ^ 1U, thread);
+    tracks_.insert_or_assign(key, index);
+    tracks_.insert_or_assign(key ^ 1U, index);
     merged_ = true;
   }
 
@@ -309,16 +298,13 @@ class ChromeBuilder {
     return pid << 33U | tid << 1U | (gpu ? 1U : 0U);
   }
 
-  Thread& thread_of(const ChromeEvent& event, bool gpu) {
-    const std::uint64_t key = key_of(event, gpu);
-    const auto [entry, is_new] = threads_.try_emplace(key);
-    Thread& thread = entry->second;
-    if (!is_new) return thread;
+  std::uint32_t track_of(const ChromeEvent& event, bool gpu) {
+    const auto [entry, is_new] = tracks_.try_emplace(key_of(event, gpu));
+    if (!is_new) return entry->second;
     Track track;
     track.gpu = gpu;
     track.process = event.pid;
     track.label = event.tid;
-    thread.tid = trace().strings.intern_valid(event.tid);
     if (gpu) {
       std::int64_t device = event.number(Arg::device);
       if (device == kNone && !dialect_.by_track) device = number_of(event.pid);
@@ -329,8 +315,7 @@ class ChromeBuilder {
         track.label = fmt::format("GPU {} · stream {}", device, stream);
       }
     }
-    thread.track = builder_.add_track(std::move(track));
-    return thread;
+    return entry->second = builder_.add_track(std::move(track));
   }
 
   void count_process(const ChromeEvent& event) {
@@ -352,17 +337,16 @@ class ChromeBuilder {
       return;
     }
     // The track exists by now, because slices create tracks.
-    auto known = threads_.find(key_of(event, true));
-    const auto host = threads_.find(key_of(event, false));
-    if (known == threads_.end()) known = host;
-    if (known == threads_.end()) {
+    auto known = tracks_.find(key_of(event, true));
+    if (known == tracks_.end()) known = tracks_.find(key_of(event, false));
+    if (known == tracks_.end()) {
       late_flows_.push_back({trace().flows.size(), key_of(event, false)});
     }
     trace().flows.push_back({.time = event.begin,
                              .id = trace().strings.intern_valid(event.id),
                              .name = trace().strings.intern_valid(event.name),
                              .category = trace().strings.intern_valid(event.category),
-                             .track = known == threads_.end() ? kNoIndex : known->second.track,
+                             .track = known == tracks_.end() ? kNoIndex : known->second,
                              .phase = event.phase,
                              .enclosing = event.enclosing});
   }
@@ -373,23 +357,22 @@ class ChromeBuilder {
       ++counts().ignored;
       return;
     }
-    memory_.add(event, thread_of(event, false).track, trace());
+    memory_.add(event, track_of(event, false), trace());
   }
 
   void name_tracks();
   void mend_job_tracks();
   void settle_flows();
 
-  static constexpr std::uint8_t kUnknown = 0xff;
   static constexpr Nanos kMaxTime = std::numeric_limits<Nanos>::max() / 4;
 
   const ChromeDialect& dialect_;
   const ImportOptions& options_;
   TraceBuilder builder_;
   std::shared_ptr<ArgsStore> args_;
-  std::vector<std::uint8_t> kinds_;    // by category
-  std::vector<std::uint8_t> kernels_;  // by name
-  std::unordered_map<std::uint64_t, Thread> threads_;
+  std::vector<std::optional<EventKind>> kinds_;              // by category
+  std::vector<std::optional<Kind>> kernels_;                 // by name
+  std::unordered_map<std::uint64_t, std::uint32_t> tracks_;  // by key_of()
   OpenEvents open_;
   OperatorReader operators_;
   MemoryReader memory_;
@@ -401,14 +384,12 @@ class ChromeBuilder {
 };
 
 void ChromeBuilder::name_tracks() {
+  if (merged_) return;
   for (Track& track : trace().tracks) {
-    if (!merged_ && track.gpu && track.device != kNone) {
-      track.process = fmt::format("GPU {}", track.device);
-    }
+    if (track.gpu && track.device != kNone) track.process = fmt::format("GPU {}", track.device);
   }
-  for (auto& [key, thread] : threads_) {
-    if (merged_ || thread.track == kNoIndex) continue;
-    Track& track = trace().tracks[thread.track];
+  for (const auto& [key, index] : tracks_) {
+    Track& track = trace().tracks[index];
     const std::string pid(trace().strings.text(static_cast<StringId>(key >> 33U)));
     const std::string tid(trace().strings.text(static_cast<StringId>(key >> 1U & 0xffffffffU)));
     const bool stream = track.gpu && track.device != kNone;
@@ -437,9 +418,9 @@ void ChromeBuilder::mend_job_tracks() {
 void ChromeBuilder::settle_flows() {
   for (const auto& [index, key] : late_flows_) {
     for (const std::uint64_t candidate : {key | 1U, key}) {
-      const auto thread = threads_.find(candidate);
-      if (thread == threads_.end()) continue;
-      trace().flows[index].track = thread->second.track;
+      const auto track = tracks_.find(candidate);
+      if (track == tracks_.end()) continue;
+      trace().flows[index].track = track->second;
       break;
     }
   }

@@ -112,13 +112,7 @@ bool recognises(const Sniff& sniff) {
 }
 
 Result<Trace> import(const std::filesystem::path& path, const ImportOptions&) {
-  ChromeHeader header;
-  PluginReader reader;
-  ASSAY_TRY(FileReport report, read_chrome_events(path, header, [&](ChromeEvent& event) {
-              reader.take(event);
-              return true;
-            }));
-  return reader.finish(path, std::move(report));
+  return import_events(path, PluginReader());
 }
 
 }  // namespace

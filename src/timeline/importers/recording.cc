@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <map>
 #include <tuple>
@@ -16,36 +15,10 @@
 #include "timeline/importers/job_logs.h"
 #include "timeline/importers/recording_format.h"
 #include "timeline/input/byte_source.h"
+#include "timeline/input/bytes.h"
 
 namespace assay::timeline {
 namespace {
-
-// Takes values from the front of a text; `ok` is false after a missing one.
-struct Bytes {
-  std::string_view rest;
-  bool ok = true;
-
-  template <typename T>
-  T get() {
-    T value{};
-    if (rest.size() < sizeof value) {
-      ok = false;
-      return value;
-    }
-    std::memcpy(&value, rest.data(), sizeof value);
-    rest.remove_prefix(sizeof value);
-    return value;
-  }
-  std::string_view get_bytes(std::size_t count) {
-    if (rest.size() < count) {
-      ok = false;
-      return {};
-    }
-    const std::string_view bytes = rest.substr(0, count);
-    rest.remove_prefix(count);
-    return bytes;
-  }
-};
 
 struct RangeLaunch {
   std::uint32_t correlation = 0;

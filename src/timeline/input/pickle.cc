@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "timeline/input/bytes.h"
 
 namespace assay::timeline {
 
@@ -18,12 +19,13 @@ class PickleReader {
   using json = nlohmann::json;
 
   explicit PickleReader(std::string_view bytes)
-      : bytes_(bytes), left_(kLeastMemory + kMemoryPerByte * bytes.size()) {}
+      : bytes_{bytes}, size_(bytes.size()), left_(kLeastMemory + kMemoryPerByte * size_) {}
 
   Result<PickleTree> read() {
-    while (good_ && !done_) step();
-    if (!good_ || stack_.size() != 1) {
-      return usage_error(fmt::format("unsupported or damaged pickle at byte {}", at_));
+    while (good() && !done_) step();
+    if (!good() || stack_.size() != 1) {
+      return usage_error(
+          fmt::format("unsupported or damaged pickle at byte {}", size_ - bytes_.rest.size()));
     }
     PickleTree tree;
     tree.nodes_ = std::move(nodes_);
@@ -36,23 +38,11 @@ class PickleReader {
   using NodeId = PickleTree::NodeId;
   using Node = PickleTree::Node;
 
-  // Little-endian.
   template <typename T>
   T take() {
-    T value{};
-    const std::string_view raw = take_bytes(sizeof value);
-    if (good_) std::memcpy(&value, raw.data(), sizeof value);
-    return value;
+    return bytes_.get<T>();
   }
-  std::string_view take_bytes(std::size_t count) {
-    if (bytes_.size() - at_ < count) {
-      good_ = false;
-      return {};
-    }
-    const std::string_view part = bytes_.substr(at_, count);
-    at_ += count;
-    return part;
-  }
+  bool good() const { return bytes_.ok; }
   // A value on the stack is a node: a recalled container is the same node, not a copy.
   void push(json value) {
     const std::size_t text = value.is_string() ? value.get_ref<const std::string&>().size() : 0;
@@ -61,24 +51,24 @@ class PickleReader {
     nodes_.push_back({std::move(value), {}});
   }
   void spend(std::size_t bytes) {
-    good_ &= bytes <= left_;
+    bytes_.ok &= bytes <= left_;
     left_ -= std::min(bytes, left_);
   }
   // Moves the uppermost `count` values into the container below them; false without that many.
   bool fill(std::size_t count) {
-    good_ &=
+    bytes_.ok &=
         stack_.size() > count && nodes_[stack_[stack_.size() - count - 1]].value.is_structured();
-    if (!good_) return false;
+    if (!good()) return false;
     const auto first = stack_.end() - static_cast<std::ptrdiff_t>(count);
     auto& children = nodes_[*std::prev(first)].children;
     spend(count * sizeof(NodeId));
     children.insert(children.end(), first, stack_.end());
     stack_.erase(first, stack_.end());
-    return good_;
+    return good();
   }
   void tuple(std::size_t count) {
-    good_ &= stack_.size() >= count;
-    if (!good_) return;
+    bytes_.ok &= stack_.size() >= count;
+    if (!good()) return;
     spend(sizeof(Node));
     const auto id = static_cast<NodeId>(nodes_.size());
     nodes_.push_back({json::array(), {}});
@@ -88,7 +78,7 @@ class PickleReader {
   // The number of values above the last mark.
   std::size_t marked() {
     if (marks_.empty() || marks_.back() > stack_.size()) {
-      good_ = false;
+      bytes_.ok = false;
       return 0;
     }
     const std::size_t count = stack_.size() - marks_.back();
@@ -97,21 +87,21 @@ class PickleReader {
   }
   void remember(std::uint32_t id) {
     constexpr std::size_t kMaxRemembered = 1U << 22U;
-    good_ &= !stack_.empty() && memo_.size() <= kMaxRemembered;
-    if (good_) memo_[id] = stack_.back();
+    bytes_.ok &= !stack_.empty() && memo_.size() <= kMaxRemembered;
+    if (good()) memo_[id] = stack_.back();
   }
   void recall(std::uint32_t id) {
     const auto found = memo_.find(id);
-    good_ &= found != memo_.end();
+    bytes_.ok &= found != memo_.end();
     spend(sizeof(NodeId));
-    if (good_) stack_.push_back(found->second);
+    if (good()) stack_.push_back(found->second);
   }
   void long_number() {
     const auto size = take<std::uint8_t>();
-    const std::string_view raw = take_bytes(size);
+    const std::string_view raw = bytes_.get_bytes(size);
     std::int64_t value = 0;
-    if (size > sizeof value) good_ = false;
-    if (!good_) return;
+    if (size > sizeof value) bytes_.ok = false;
+    if (!good()) return;
     std::memcpy(&value, raw.data(), size);
     if (size > 0 && size < sizeof value && (static_cast<unsigned char>(raw.back()) & 0x80U) != 0) {
       value -= std::int64_t{1} << (8U * size);
@@ -120,7 +110,8 @@ class PickleReader {
   }
   void real_number() {
     std::uint64_t bits = 0;
-    for (const char c : take_bytes(sizeof bits)) bits = bits << 8U | static_cast<unsigned char>(c);
+    for (const char c : bytes_.get_bytes(sizeof bits))
+      bits = bits << 8U | static_cast<unsigned char>(c);
     push(std::bit_cast<double>(bits));
   }
 
@@ -131,21 +122,20 @@ class PickleReader {
   static constexpr std::size_t kMaxStack = 1U << 22U;
   static constexpr std::size_t kLeastMemory = 1U << 24U;
   static constexpr std::size_t kMemoryPerByte = 64;
-  std::string_view bytes_;
-  std::size_t at_ = 0;
+  Bytes bytes_;
+  std::size_t size_;
   std::size_t left_;  // of the memory that values may take
   std::vector<Node> nodes_;
   std::vector<NodeId> stack_;
   std::vector<std::size_t> marks_;
   std::unordered_map<std::uint32_t, NodeId> memo_;
-  bool good_ = true;
   bool done_ = false;
 };
 
 void PickleReader::step() {
   const auto code = take<std::uint8_t>();
-  if (stack_.size() > kMaxStack || marks_.size() > kMaxStack) good_ = false;
-  if (!good_ || take_scalar(code) || take_container(code)) return;
+  if (stack_.size() > kMaxStack || marks_.size() > kMaxStack) bytes_.ok = false;
+  if (!good() || take_scalar(code) || take_container(code)) return;
   switch (code) {
     case 0x80:  // protocol
       take<std::uint8_t>();
@@ -172,7 +162,7 @@ void PickleReader::step() {
       done_ = true;
       break;
     default:
-      good_ = false;
+      bytes_.ok = false;
   }
 }
 
@@ -180,10 +170,10 @@ void PickleReader::step() {
 bool PickleReader::take_scalar(std::uint8_t code) {
   switch (code) {
     case 'X':
-      push(std::string(take_bytes(take<std::uint32_t>())));
+      push(std::string(bytes_.get_bytes(take<std::uint32_t>())));
       return true;
     case 0x8c:
-      push(std::string(take_bytes(take<std::uint8_t>())));
+      push(std::string(bytes_.get_bytes(take<std::uint8_t>())));
       return true;
     case 'J':
       push(take<std::int32_t>());
