@@ -60,12 +60,14 @@ enum Sign : unsigned { kNoSign = 0, kOfDecode = 1, kOfPrefill = 2, kOfBoth = 4 }
 
 Sign sign_of(std::string_view kernel) {
   const std::string name = lowered(kernel);
-  const bool cache = has_any(name, {"and_cache", "store_kv", "kv_indices", "append", "unified_attention_2d"});
-  if (cache || !has_any(name, {"attn", "attention", "mha", "mla", "flash_fwd", "kvcache", "fwd_kernel",
-                     "fwd_grouped"})) {
+  const bool cache =
+      has_any(name, {"and_cache", "store_kv", "kv_indices", "append", "unified_attention_2d"});
+  if (cache || !has_any(name, {"attn", "attention", "mha", "mla", "flash_fwd", "kvcache",
+                               "fwd_kernel", "fwd_grouped"})) {
     return kNoSign;
   }
-  if (has_any(name, {"paged_attention", "decode", "forgen", "unified_attention_3d", "kernel_stage"})) {
+  if (has_any(name,
+              {"paged_attention", "decode", "forgen", "unified_attention_3d", "kernel_stage"})) {
     return kOfDecode;
   }
   return has_any(name, {"persistentcontext", "staticcontext"}) ? kOfPrefill : kOfBoth;
