@@ -134,10 +134,15 @@ Status search(const fs::path& folder, FoundTraces& result) {
         fmt::format("{}: skipped {} files that are not traces", folder.string(), others));
   }
   if (traces == 0) {
+    const auto first = files.empty() ? Result<Sniff>(Sniff{}) : sniff(files[0]);
+    const std::string hint = files.empty() || !first
+                                 ? ""
+                                 : fmt::format("; {} seems to be {}", files[0].filename().string(),
+                                               seems_to_be(files[0], *first));
     return usage_error(
-        fmt::format("{}: none of the {} files is a trace; for job logs use --log_dir, for what "
+        fmt::format("{}: none of the {} files is a trace{}; for job logs use --log_dir, for what "
                     "`record --watch` wrote use `assay timeline watch`",
-                    folder.string(), files.size()));
+                    folder.string(), files.size(), hint));
   }
   return {};
 }
@@ -433,6 +438,7 @@ void append_unsorted(Trace& trace, Trace other) {
     flow.id = trace.strings.intern_valid(id);
   }
   for (const Step& step : other.steps) add_step(trace, step);
+  trace.batches.merge(other.batches);  // all ranks of a server compute the same batch
   const auto move_over = [&](auto... fields) { (extend(trace.*fields, other.*fields), ...); };
   move_over(&Trace::tracks, &Trace::slices, &Trace::sources, &Trace::rank_steps, &Trace::launches,
             &Trace::host_calls, &Trace::details, &Trace::collectives, &Trace::collective_ranges,

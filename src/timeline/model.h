@@ -4,6 +4,7 @@
 // Times are integer nanoseconds, so no step between a log and a trace rounds them.
 
 #include <algorithm>
+#include <compare>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -311,6 +312,24 @@ struct FileReport {
 
 class ArgsStore;
 
+// What a batch computes: the prompts of new requests (prefill), or one or several tokens of running
+// ones (decode), or both. kNone: the trace does not tell.
+struct ServingBatch {
+  static constexpr std::string_view kPrefill = "prefill";
+  static constexpr std::string_view kDecode = "decode";
+  static constexpr std::string_view kMixed = "prefill and decode";
+  static constexpr std::string_view kUnknown = "not told apart";
+
+  std::string_view phase = kUnknown;
+  std::int64_t requests = kNone;
+  std::int64_t prefill_tokens = kNone;
+  std::int64_t decode_tokens = kNone;
+  friend auto operator<=>(const ServingBatch&, const ServingBatch&) = default;
+
+  // Whether an equal batch is as much work.
+  bool sized() const { return requests != kNone && prefill_tokens != kNone; }
+};
+
 // A trace in memory. Merging job logs streams instead.
 struct Trace {
   Strings strings;
@@ -319,8 +338,9 @@ struct Trace {
   std::vector<Step> steps;
   std::vector<Source> sources;
   std::vector<RankStep> rank_steps;
-  std::vector<Launch> launches;      // by source, then by correlation
-  std::vector<HostCall> host_calls;  // only for an analysis
+  std::map<std::int64_t, ServingBatch> batches;  // of a server's steps, by number
+  std::vector<Launch> launches;                  // by source, then by correlation
+  std::vector<HostCall> host_calls;              // only for an analysis
   std::vector<Detail> details;
   std::vector<Collective> collectives;
   std::vector<CollectiveRange> collective_ranges;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 #include <tuple>
 #include <unordered_map>
 
@@ -108,6 +107,25 @@ constexpr std::array<std::string_view, 6> kFrames{"): execute_model",    "): for
                                                   "): forward_extend",   "): replay",
                                                   "): mix_with_running", "): verify"};
 
+// Parses what runs a batch in traces without ranges for it, and tells no sizes: vLLM's range
+// "gpu_model_runner: forward" and the Python frames "…/gpu_model_runner.py(3200): execute_model",
+// "…/model_runner.py(9): forward_extend", "…/cuda_graph_runner.py(9): replay".
+std::optional<ServingBatch> parse_serving_frame(std::string_view name) {
+  if (name == "gpu_model_runner: forward") return ServingBatch{};
+  if (!is_serving_frame(name)) return std::nullopt;
+  const std::size_t end = name.rfind("): ");
+  const std::size_t slash = name.rfind('/', end);
+  const std::string_view file = name.substr(slash + 1, end - slash - 1);
+  const std::string_view function = name.substr(end + 3);
+  if (file.starts_with("cuda_graph_runner.py") && function == "replay") {
+    return ServingBatch{ServingBatch::kDecode};
+  }
+  if (!has(file, "model_runner")) return std::nullopt;
+  if (function == "forward_decode") return ServingBatch{ServingBatch::kDecode};
+  if (function == "forward_extend") return ServingBatch{ServingBatch::kPrefill};
+  return function == "execute_model" ? std::optional(ServingBatch{}) : std::nullopt;
+}
+
 // Whether SGLang also decodes in forward_extend: with mixed chunks, and to verify drafts.
 bool extends_decode(const Trace& trace) {
   for (StringId id = 0; id < trace.strings.size(); ++id) {
@@ -163,22 +181,6 @@ bool is_serving_frame(std::string_view name) {
   return std::ranges::any_of(kFrames, [&](std::string_view end) { return name.ends_with(end); });
 }
 
-std::optional<ServingBatch> parse_serving_frame(std::string_view name) {
-  if (name == "gpu_model_runner: forward") return ServingBatch{};
-  if (!is_serving_frame(name)) return std::nullopt;
-  const std::size_t end = name.rfind("): ");
-  const std::size_t slash = name.rfind('/', end);
-  const std::string_view file = name.substr(slash + 1, end - slash - 1);
-  const std::string_view function = name.substr(end + 3);
-  if (file.starts_with("cuda_graph_runner.py") && function == "replay") {
-    return ServingBatch{ServingBatch::kDecode};
-  }
-  if (!has(file, "model_runner")) return std::nullopt;
-  if (function == "forward_decode") return ServingBatch{ServingBatch::kDecode};
-  if (function == "forward_extend") return ServingBatch{ServingBatch::kPrefill};
-  return function == "execute_model" ? std::optional(ServingBatch{}) : std::nullopt;
-}
-
 std::vector<ServingStep> serving_steps(const Trace& trace) {
   std::vector<ServingStep> steps = marked(trace, parse_serving_batch);
   if (steps.empty()) {
@@ -201,19 +203,6 @@ std::vector<ServingStep> serving_steps(const Trace& trace) {
   }
   ask_kernels(trace, outer);
   return outer;
-}
-
-std::map<std::int64_t, ServingBatch> serving_batches(const Trace& trace) {
-  std::set<std::tuple<std::uint32_t, std::int64_t, Nanos>> marks;
-  for (const RankStep& mark : trace.rank_steps) {
-    marks.emplace(mark.source, mark.step.number, mark.step.begin);
-  }
-  std::map<std::int64_t, ServingBatch> batches;
-  for (const auto& [mark, batch] : serving_steps(trace)) {
-    if (!marks.contains({mark.source, mark.step.number, mark.step.begin})) return {};
-    batches.try_emplace(mark.step.number, batch);
-  }
-  return batches;
 }
 
 }  // namespace assay::timeline

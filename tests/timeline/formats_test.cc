@@ -258,7 +258,7 @@ TEST_F(Formats, WhatIsRefusedIsNamed) {
       {"a.json", R"({"results": [1, 2], "run": 3})", "JSON without events, with the members re"},
       {"trace.pt", std::string("PK\x03\x04\x00", 5), "a ZIP archive"},
       {"report1.nsys-rep", "\x01\x02", "nsys export --type sqlite"},
-      {"vm.xplane.pb", "\x0a\x10", "use trace.json.gz beside it"},
+      {"vm.pb", "\x0a\x10\x08\x02\x12\x09/host:CPU", "xspace_to_tool_data"},
       {"page.html", "<!DOCTYPE html><html>", "a web page"},
       {"train.log", "step 1 loss 0.5\nstep 2", "begins with \"step 1 loss 0.5\""},
       {"model.pickle", "\x80\x05}.", "neither a flight recorder dump nor a memory snapshot"},

@@ -16,7 +16,6 @@
 #include "timeline/analysis/windows.h"
 #include "timeline/cpu_work.h"
 #include "timeline/intervals.h"
-#include "timeline/serving.h"
 
 namespace assay::timeline {
 namespace {
@@ -245,13 +244,12 @@ Analysis analyse(const Trace& trace, bool waits) {
   const std::vector<Device> devices = devices_of(trace, analysis.device_of);
   const Windows windows(trace, devices);
   const Pipelines pipelines = pipelines_of(trace, devices, windows, analysis.steps);
-  const auto batches = serving_batches(trace);
   std::map<std::pair<ServingBatch, std::size_t>, std::size_t> kinds;
   for (std::size_t i = 0; i < analysis.steps.size(); ++i) {
     const Step& step = analysis.steps[i];
-    const auto found = batches.find(step.number);
-    const ServingBatch batch = found == batches.end() ? ServingBatch() : found->second;
-    const bool unlike = !batches.empty() && !batch.sized();
+    const auto found = trace.batches.find(step.number);
+    const ServingBatch batch = found == trace.batches.end() ? ServingBatch() : found->second;
+    const bool unlike = !trace.batches.empty() && !batch.sized();
     analysis.kinds.push_back(
         kinds.try_emplace({batch, unlike ? i + 1 : 0}, kinds.size()).first->second);
     analysis.schedules.push_back(schedule_of(devices, pipelines, windows, step));

@@ -8,12 +8,11 @@
 #include "base/text.h"
 #include "timeline/analysis/report_text.h"
 #include "timeline/analysis/slice_steps.h"
-#include "timeline/serving.h"
 
 namespace assay::timeline {
 
 std::vector<ServingPhase> serving_phases(const Trace& trace, const Analysis& analysis) {
-  const auto batches = serving_batches(trace);
+  const auto& batches = trace.batches;
   std::map<std::string_view, ServingPhase> phases;
   std::vector<ServingPhase*> phase_of(analysis.steps.size());
   const auto devices = static_cast<Nanos>(std::max<std::size_t>(1, analysis.devices.size()));

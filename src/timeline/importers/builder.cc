@@ -159,7 +159,10 @@ Trace TraceBuilder::finish() {
   if (const auto batches = serving_steps(trace_);
       !batches.empty() && batches.size() >= trace_.rank_steps.size()) {
     trace_.rank_steps.clear();
-    for (const ServingStep& step : batches) trace_.rank_steps.push_back(step.mark);
+    for (const ServingStep& step : batches) {
+      trace_.rank_steps.push_back(step.mark);
+      trace_.batches.try_emplace(step.mark.step.number, step.batch);
+    }
   }
   fold_steps();
   trace_.files.push_back(std::move(report_));

@@ -16,11 +16,10 @@ namespace {
 using Signs = std::pair<std::string_view, std::string_view>;
 
 // By the end of the name, for formats without a mark in their first bytes.
-constexpr std::array<Signs, 4> kEndings{{
+constexpr std::array<Signs, 3> kEndings{{
     {".nsys-rep", "a report of Nsight Systems: convert it with `nsys export --type sqlite`"},
     {".qdstrm", "an unfinished report of Nsight Systems"},
     {".ncu-rep", "a report of Nsight Compute, which has no timeline"},
-    {".xplane.pb", "an XPlane file of JAX or TensorFlow: use trace.json.gz beside it"},
 }};
 
 constexpr std::array<Signs, 8> kFirstBytes{{
@@ -86,6 +85,11 @@ std::string seems_to_be(const std::filesystem::path& path, const Sniff& sniff) {
     return keys.empty()
                ? "JSON without events"
                : fmt::format("JSON without events, with the members {}", fmt::join(keys, ", "));
+  }
+  for (const char* plane : {"/host:", "/device:", "Task Environment"}) {
+    if (!sniff.head.starts_with('\n') || sniff.head.find(plane) == std::string::npos) continue;
+    return "an XPlane file of JAX or TensorFlow: use trace.json.gz beside it, or convert it with "
+           "xprof (xspace_to_tool_data([FILE], \"trace_viewer\", {}))";
   }
   if (!is_text(sniff.head)) return "binary data";
   constexpr std::size_t kShown = 60;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
@@ -34,20 +35,24 @@ class Owners {
       auto& mine = votes[gpu_of(slice)];
       for (Candidate* one : candidates(slice)) ++mine[one->source];
     });
-    if (votes.size() < labels_.size()) return assign_kernels();
-    std::map<std::uint32_t, std::size_t> gpus;  // by source
-    std::map<Gpu, std::uint32_t> owner;
+    std::map<std::uint32_t, std::int64_t> gpus;  // by source
+    std::map<Gpu, std::uint32_t> owners;
     for (const auto& [gpu, mine] : votes) {
-      const auto best = std::ranges::max_element(mine, {}, [&](const auto& vote) {
-        return std::pair(vote.second, -static_cast<std::int64_t>(gpus[vote.first]));
-      });
-      if (best == mine.end()) continue;
+      const auto best = std::ranges::max_element(
+          mine, {}, [&](const auto& vote) { return std::pair(vote.second, -gpus[vote.first]); });
+      if (best == mine.end() || votes.size() < labels_.size()) continue;
       ++gpus[best->first];
-      owner[gpu] = best->first;
+      owners[gpu] = best->first;
     }
     each_work([&](Slice& slice) {
-      const auto found = owner.find(gpu_of(slice));
-      if (found != owner.end()) trace_.tracks[slice.track].source = found->second;
+      if (const auto owner = owners.find(gpu_of(slice)); owner != owners.end()) {
+        return give(slice, owner->second);
+      }
+      const auto all = candidates(slice);
+      const auto one = std::ranges::min_element(all, {}, &Candidate::uses);
+      if (one == all.end()) return;
+      ++(*one)->uses;
+      give(slice, (*one)->source);
     });
   }
 
@@ -80,29 +85,22 @@ class Owners {
     }
     return found;
   }
-  void assign_kernels() {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> copies;  // by track and source
-    std::vector<bool> settled(trace_.tracks.size());
-    each_work([&](Slice& slice) {
-      const auto all = candidates(slice);
-      const auto one = std::ranges::min_element(all, {}, &Candidate::uses);
-      if (one == all.end()) return;
-      ++(*one)->uses;
-      const std::uint32_t owner = (*one)->source;
-      const auto [entry, is_new] = copies.try_emplace({slice.track, owner}, slice.track);
-      if (is_new && settled[slice.track]) {
-        entry->second = static_cast<std::uint32_t>(trace_.tracks.size());
-        trace_.tracks.push_back(trace_.tracks[slice.track]);
-      }
-      settled[slice.track] = true;
-      trace_.tracks[entry->second].source = owner;
-      slice.track = entry->second;
-    });
+  // A stream with work of several processes becomes a track for each.
+  void give(Slice& slice, std::uint32_t owner) {
+    const auto [entry, is_new] = copies_.try_emplace({slice.track, owner}, slice.track);
+    if (is_new && !settled_.insert(slice.track).second) {
+      entry->second = static_cast<std::uint32_t>(trace_.tracks.size());
+      trace_.tracks.push_back(Track(trace_.tracks[slice.track]));
+    }
+    trace_.tracks[entry->second].source = owner;
+    slice.track = entry->second;
   }
 
   Trace& trace_;
   const std::vector<std::string>& labels_;
   std::unordered_map<std::uint64_t, std::vector<Candidate>> launches_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> copies_;  // by track and source
+  std::set<std::uint32_t> settled_;
 };
 
 }  // namespace
