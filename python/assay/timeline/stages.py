@@ -24,6 +24,7 @@ from typing import Any
 STAGES = ("data", "forward", "backward", "wait", "optimizer")
 DATA, FORWARD, BACKWARD, WAIT, OPTIMIZER = range(len(STAGES))
 BUDGET = 0.001  # of the time
+MOST = 100_000  # ns of work for a mark: one that lasts longer waits for a core, or for room in a GPU's queue
 RATE = 200_000_000  # ns between measured steps, at least
 PACE, PACED = 2_000_000_000, 16  # ns, or measured steps, between two choices of N
 COLLECTIVES = (
@@ -113,7 +114,7 @@ class Stages:
             last = self.marks[-1][2]
             idle = last is not None and last.query()
             self.marks.append((stage, begin, self._event(), idle))
-            self.cost += self.now() - begin
+            self.cost += min(MOST, self.now() - begin)
 
     def _event(self) -> Any:
         if self.cuda is None:
@@ -149,7 +150,7 @@ class Stages:
         while self.over and self._deliver(*self.over[0]):
             self.over.popleft()
         self._pace(begin)
-        self.cost += self.now() - begin
+        self.cost += min(2 * MOST, self.now() - begin)
 
     def _find_cuda(self) -> None:
         torch = sys.modules.get("torch")
