@@ -24,7 +24,7 @@ from typing import Any
 STAGES = ("data", "forward", "backward", "wait", "optimizer")
 DATA, FORWARD, BACKWARD, WAIT, OPTIMIZER = range(len(STAGES))
 BUDGET = 0.001  # of the time
-MOST = 100_000  # ns of work for a mark: one that lasts longer waits for a core, or for room in a GPU's queue
+MOST = 50_000  # ns of work for a mark: one that lasts longer waits for a core, or for room in a GPU's queue
 RATE = 200_000_000  # ns between measured steps, at least
 PACE, PACED = 2_000_000_000, 16  # ns, or measured steps, between two choices of N
 COLLECTIVES = (
