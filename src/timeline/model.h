@@ -175,7 +175,7 @@ struct Collective {
   std::int64_t in_elements = kNone;
   std::int64_t out_elements = kNone;
   std::int32_t group_size = kNone;
-  std::int32_t peer = kNone;  // of a send or receive: in the group, or of all ranks
+  std::int32_t peer = kNone;  // of a send or receive: a rank, or a position in `ranks`
   std::int64_t sequence = kNone;
   std::int64_t bytes = kNone;  // as reported; kNone: computed from the elements
   bool numbered = false;       // the sequence identifies the call within its group

@@ -124,7 +124,7 @@ double mean_time(std::span<const StageJobs> stages, Pass pass, bool paired = fal
   return count == 0 ? 0 : sum / static_cast<double>(count);
 }
 
-double ideal_share(const Schedule& schedule, std::span<const StageJobs> stages) {
+void find_ideal(Schedule& schedule, std::span<const StageJobs> stages) {
   const double f = mean_time(stages, Pass::forward);
   const double b = mean_time(stages, Pass::backward);
   const double w = mean_time(stages, Pass::weight);
@@ -148,11 +148,11 @@ double ideal_share(const Schedule& schedule, std::span<const StageJobs> stages) 
       break;
     case ScheduleKind::none:
     case ScheduleKind::unknown:
-      return 0;
+      return;
   }
   bubble = std::max(bubble, 0.0);
-  const double work = static_cast<double>(schedule.micro_batches) * v * both;
-  return work + bubble > 0 ? bubble / (work + bubble) : 0;
+  schedule.ideal_time = static_cast<double>(schedule.micro_batches) * v * both + bubble;
+  if (schedule.ideal_time > 0) schedule.ideal_bubble = bubble / schedule.ideal_time;
 }
 
 // The mean share of the time from the first begin to the last end in which a stage runs no job.
@@ -263,7 +263,7 @@ Schedule recognise_schedule(std::span<const StageJobs> stages) {
   schedule.micro_batches = count_distinct(stages, &PipelineJob::micro_batch);
   schedule.chunks = std::max<std::size_t>(1, count_distinct(stages, &PipelineJob::chunk));
   schedule.kind = kind_of(schedule, stages);
-  schedule.ideal_bubble = ideal_share(schedule, stages);
+  find_ideal(schedule, stages);
   schedule.measured_bubble = measured_share(stages);
   return schedule;
 }

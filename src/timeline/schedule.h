@@ -52,6 +52,7 @@ struct Schedule {
   std::size_t chunks = 1;
   bool folded = false;         // DualPipeV: the first device also holds the last stage
   double ideal_bubble = 0;     // mean share of the pipeline's time in which a stage is idle
+  double ideal_time = 0;       // ns of all jobs, with that bubble
   double measured_bubble = 0;  // the same as measured in this step
   std::string reason;          // why it is none or unknown, or the evidence
 };

@@ -72,13 +72,14 @@ class RankTrace {
             name, elements, elements, ranks));
   }
   // A send to, or a receive from, a rank of a process group of four.
-  RankTrace& transfer(const std::string& name, int peer, int begin, int end, int launched = -1) {
+  RankTrace& transfer(const std::string& name, int peer, int begin, int end, int launched = -1,
+                      const std::string& ranks = "[0, 1, 2, 3]") {
     return kernel(
         "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)",
         launched < 0 ? begin - 1 : launched, begin, end, 0,
         fmt::format(
-            R"(,"Collective name":"{}","In msg nelems":1000,"Out msg nelems":1000,"Group size":4,"dtype":"Float","Process Group Name":"pp","Process Group Description":"mesh_pp","Process Group Ranks":"[0, 1, 2, 3]","{} Rank":{})",
-            name, name == "send" ? "Dst" : "Src", peer),
+            R"(,"Collective name":"{}","In msg nelems":1000,"Out msg nelems":1000,"Group size":4,"dtype":"Float","Process Group Name":"pp","Process Group Description":"mesh_pp","Process Group Ranks":"{}","{} Rank":{})",
+            name, ranks, name == "send" ? "Dst" : "Src", peer),
         22);
   }
   // Any complete event of the host's thread.

@@ -20,7 +20,13 @@
 namespace assay::timeline {
 namespace {
 
-StageJobs jobs_within(const Device& device, const Interval& window) {
+// The jobs of a step. With known launches, they begin while its work computes.
+StageJobs jobs_of(const Device& device, const Windows& windows, const Step& step) {
+  Interval window = windows.of(device, step);
+  const auto own = device.by_step.find(step.number);
+  if (device.launched && own != device.by_step.end() && !own->second.compute.empty()) {
+    window = {own->second.compute.front().begin, own->second.compute.back().end};
+  }
   const auto begin = std::ranges::lower_bound(device.jobs, window.begin, {}, &PipelineJob::begin);
   const auto end = std::partition_point(
       begin, device.jobs.end(), [&](const PipelineJob& job) { return job.begin < window.end; });
@@ -38,7 +44,7 @@ Pipelines pipelines_of(const Trace& trace, const std::vector<Device>& devices,
     stages.clear();
     bool complete = true;
     for (const Device& device : devices) {
-      stages.push_back({device.rank, jobs_within(device, windows.of(device, step))});
+      stages.push_back({device.rank, jobs_of(device, windows, step)});
       complete &= !stages.back().jobs.empty() || device.jobs.empty();
     }
     if (complete) break;
@@ -59,7 +65,7 @@ Schedule schedule_of(const std::vector<Device>& devices, const Pipelines& pipeli
   for (std::size_t i = 0; i < pipelines.devices.size(); ++i) {
     std::vector<StageJobs> stages;
     for (const std::size_t device : pipelines.devices[i]) {
-      stages.push_back(jobs_within(devices[device], windows.of(devices[device], step)));
+      stages.push_back(jobs_of(devices[device], windows, step));
     }
     const Schedule one = recognise_schedule(stages);
     measured += one.measured_bubble;

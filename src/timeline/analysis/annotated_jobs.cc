@@ -48,8 +48,9 @@ class JobFinder {
     if (ranges_.empty()) return;
     gather();
     std::vector<Slice> jobs;
-    for (const auto& [key, span] : spans_) {
+    for (const auto& [key, spans] : spans_) {
       const auto& [device, range] = key;
+      const Span& span = spans[0].begin < spans[0].end ? spans[0] : spans[1];
       for (const JobName& name : range->jobs) {
         Slice job;
         job.begin = span.begin;
@@ -116,7 +117,8 @@ class JobFinder {
       const Range* const range = track.gpu && launch != nullptr ? range_of(*launch) : nullptr;
       if (range == nullptr) continue;
       examples_.try_emplace({track.source, track.device}, slice.track);
-      widen(spans_[{{track.source, track.device}, range}], slice);
+      widen(spans_[{{track.source, track.device}, range}][slice.kind == Kind::communication],
+            slice);
     }
   }
 
@@ -150,8 +152,10 @@ class JobFinder {
   std::map<std::uint32_t, std::vector<Nanos>> steps_;                      // begins
   std::map<std::uint32_t, std::set<std::int32_t>> stages_;
   std::set<std::uint32_t> split_;  // sources with separate jobs for the gradients of weights
-  std::map<std::pair<Device, const Range*>, Span> spans_;  // tracks come in the order of devices
-  std::map<Device, std::uint32_t> examples_;               // some track of the device
+  // Of work, and of communication, which may wait for the job's input. Tracks come in the order of
+  // devices.
+  std::map<std::pair<Device, const Range*>, std::array<Span, 2>> spans_;
+  std::map<Device, std::uint32_t> examples_;  // some track of the device
   std::map<Device, std::uint32_t> tracks_;
 };
 

@@ -109,6 +109,12 @@ class Finder {
     for (const Source& source : trace.sources) {
       if (source.rank != kNone) ranks_.insert(source.rank);
     }
+    for (const Collective& one : trace.collectives) {
+      if (one.peer == kNone) continue;
+      const auto text = [&](StringId id) { return std::string(trace.strings.text(id)); };
+      const auto& members = members_of({text(one.group), text(one.ranks)});
+      if (std::ranges::find(members, one.peer) == members.end()) positions_.insert(one.ranks);
+    }
   }
 
   CollectiveReport find() {
@@ -205,17 +211,19 @@ class Finder {
   // A send meets the receive between the same ranks. Without a known peer, it meets none.
   void pair_up(const Collective& collective, std::int32_t own, CollectiveCall& call, Key& key) {
     const std::vector<std::int32_t>& members = members_of(key);
-    // PyTorch's ranges are named "nccl:send 0->1" and "nccl:recv 1<-0".
     const std::string_view name = trace_.strings.text(collective.name);
     std::int32_t peer = collective.peer;
-    if (peer == kNone) peer = number_behind(name, has(name, "->") ? "->" : "<-", peer);
+    bool position = positions_.contains(collective.ranks);
+    if (peer == kNone) {  // PyTorch's ranges: "nccl:send 0->1", "nccl:recv 1<-0"
+      peer = number_behind(name, has(name, "->") ? "->" : "<-", peer);
+      position = true;
+    }
     const bool sends = call.name == "send";
     call.name = "sendrecv";
     if (peer == kNone && members.size() == 2) {
       peer = members[members[0] == own ? 1 : 0];
-    } else if (peer >= 0 && static_cast<std::size_t>(peer) < members.size() &&
-               members[static_cast<std::size_t>(peer)] != own) {
-      peer = members[static_cast<std::size_t>(peer)];  // PyTorch's is a rank of the group
+    } else if (position && peer >= 0 && static_cast<std::size_t>(peer) < members.size()) {
+      peer = members[static_cast<std::size_t>(peer)];
     }
     if (own == kNone || (peer == kNone && call.group_size == 2)) return;
     if (peer != kNone) call.group_size = 2;
@@ -326,6 +334,7 @@ class Finder {
 
   const Trace& trace_;
   std::set<std::int32_t> ranks_;
+  std::set<StringId> positions_;  // lists of ranks whose peers are positions in them
   std::map<Key, CollectiveCall> calls_;
   std::map<std::tuple<std::int32_t, std::int32_t, std::string, std::string>, std::int64_t> places_;
   std::map<std::int32_t, Straggler> stragglers_;

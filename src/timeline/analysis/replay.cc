@@ -350,15 +350,10 @@ std::string Replayer::doubt(const Replay& replay) const {
         "dependencies are not recorded",
         millis(recorded_end_), millis(recorded));
   }
-  // No pipeline is shorter than its work and its ideal bubble.
+  // No pipeline is shorter than its jobs and their ideal bubble.
   double least = 0;
-  for (std::size_t i = 0; i < analysis_.steps.size(); ++i) {
-    const Schedule& schedule = analysis_.schedules[i];
-    Nanos compute = 0;
-    for (const DeviceReport& device : analysis_.devices) compute += device.steps[i].compute;
-    if (schedule.kind <= ScheduleKind::unknown || schedule.stages < 2) continue;
-    least += static_cast<double>(compute) / static_cast<double>(analysis_.devices.size()) /
-             (1 - schedule.ideal_bubble) / static_cast<double>(analysis_.steps.size());
+  for (const Schedule& schedule : analysis_.schedules) {
+    least += schedule.ideal_time / static_cast<double>(analysis_.steps.size());
   }
   if (static_cast<double>(replay.prompt) >= (1 - kMost) * least) return {};
   return fmt::format(

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -8,6 +9,8 @@
 
 namespace assay::timeline {
 namespace {
+
+constexpr Nanos kStart = 10'000;  // at most from the launch of an operation to its begin
 
 using Edge = std::pair<std::uint32_t, std::uint32_t>;  // an operation, and what it waits for
 
@@ -43,8 +46,9 @@ class WaitFinder {
     for (std::size_t i = 0; i < streams_.size(); ++i) of_device[streams_[i].device].push_back(i);
     for (const auto& [device, mine] : of_device) {
       for (const std::size_t own : mine) {
+        const auto seen = waits_seen(streams_[own], mine);
         for (const std::size_t other : mine) {
-          if (own != other) compare(streams_[own], streams_[other]);
+          if (own != other) compare(streams_[own], streams_[other], seen.contains(other));
         }
       }
     }
@@ -63,6 +67,43 @@ class WaitFinder {
   Nanos launched(const Slice& slice) const {
     const Launch* launch = trace_.launch_of(slice);
     return launch == nullptr ? Nanos{0} : launch->begin;
+  }
+
+  // Whether the host had launched it long before it began.
+  bool in_time(const Slice& slice) const {
+    const Launch* const launch = trace_.launch_of(slice);
+    return launch != nullptr && slice.begin - launch->end >= kStart;
+  }
+
+  // The streams for which `own` waits in at least every other step: what its host and its own
+  // stream left free begins when one of their operations has ended.
+  std::set<std::size_t> waits_seen(const Stream& own, const std::vector<std::size_t>& all) const {
+    constexpr Nanos kSoon = 50'000;
+    constexpr Nanos kRounding = 1'000;
+    std::map<std::size_t, std::size_t> seen;  // how often, by stream
+    for (std::size_t i = 1; i < own.operations.size(); ++i) {
+      const Slice& slice = slice_of(own.operations[i]);
+      if (slice.begin - slice_of(own.operations[i - 1]).end < kStart || !in_time(slice)) continue;
+      Nanos latest = slice.begin - kSoon;
+      std::size_t waited_for = kNoIndex;
+      for (const std::size_t at : all) {
+        const auto& others = streams_[at].operations;
+        const auto behind =
+            std::ranges::upper_bound(others, slice.begin + kRounding, {},
+                                     [&](std::uint32_t one) { return slice_of(one).end; });
+        if (&streams_[at] == &own || behind == others.begin()) continue;
+        const Nanos end = slice_of(*std::prev(behind)).end;
+        if (end <= latest) continue;
+        latest = end;
+        waited_for = at;
+      }
+      if (waited_for != kNoIndex) ++seen[waited_for];
+    }
+    std::set<std::size_t> streams;
+    for (const auto& [at, times] : seen) {
+      if (2 * times >= own.first.size() - 1) streams.insert(at);
+    }
+    return streams;
   }
 
   // By operation of `own`: the place in `other` of the last one that had ended when it began, and
@@ -90,12 +131,14 @@ class WaitFinder {
     return places;
   }
 
-  // What `own` waits for on `other`. Steps are alike if both streams have as many operations.
-  void compare(const Stream& own, const Stream& other) {
+  // What `own` waits for on `other`. Steps are alike if both streams have as many operations. What
+  // is launched in time waits only where that is seen; the rest follows its host, which may wait.
+  void compare(const Stream& own, const Stream& other, bool seen) {
     const auto places = ended_before(own, other);
     const auto steps = static_cast<std::uint32_t>(own.first.size() - 1);
     const auto behind = [&](std::uint32_t i, std::uint32_t step) {  // places after the step's first
-      if (places[i] == kNoIndex) return std::int64_t{-1} - other.first[step];
+      const bool free = !seen && in_time(slice_of(own.operations[i]));
+      if (free || places[i] == kNoIndex) return std::int64_t{-1} - other.first[step];
       return std::int64_t{places[i]} - other.first[step];
     };
     std::map<std::tuple<std::uint32_t, std::uint32_t>, std::vector<std::int64_t>> least;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -35,6 +36,35 @@ std::array<JobKey, 2> origins_of(JobKey key, std::ptrdiff_t stages) {
   return {usual, key};
 }
 
+constexpr Nanos kTolerance = 50'000;  // of the times of different clocks
+
+// Other work, such as an optimizer, may wait for all stages: it begins when the last one ends.
+void link_others(const Trace& trace, const std::vector<std::vector<std::size_t>>& pipelines,
+                 const std::vector<std::vector<std::uint32_t>>& works,
+                 const std::set<std::uint32_t>& within,
+                 std::unordered_map<std::uint32_t, std::uint32_t>& links) {
+  constexpr Nanos kPart = 10;  // of the wait
+  for (const auto& pipeline : pipelines) {
+    std::vector<std::pair<Nanos, std::uint32_t>> ends;
+    for (const std::size_t device : pipeline) {
+      for (const std::uint32_t work : works[device])
+        ends.emplace_back(trace.slices[work].end, work);
+    }
+    std::ranges::sort(ends);
+    for (const std::size_t device : pipeline) {
+      for (std::size_t i = 1; i < works[device].size(); ++i) {
+        const std::uint32_t work = works[device][i];
+        const Nanos begin = trace.slices[work].begin;
+        const Nanos wait = begin - trace.slices[works[device][i - 1]].end;
+        const auto last = std::ranges::upper_bound(ends, std::pair(begin, kNoIndex));
+        if (within.contains(work) || wait < kTolerance || last == ends.begin()) continue;
+        const auto& [end, other] = *std::prev(last);
+        if (kPart * (begin - end) < wait) links[work] = other;
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::unordered_map<std::uint32_t, std::uint32_t> stage_links(const Trace& trace,
@@ -63,6 +93,7 @@ std::unordered_map<std::uint32_t, std::uint32_t> stage_links(const Trace& trace,
   }
   const SliceSteps steps(trace, analysis);
   std::map<JobKey, std::pair<std::uint32_t, std::uint32_t>> jobs;  // first and last work
+  std::set<std::uint32_t> within;                                  // such a job
   for (const Slice& slice : trace.slices) {
     PipelineJob job;
     if (!trace.tracks[slice.track].gpu || slice.micro_batch == kNone ||
@@ -82,8 +113,9 @@ std::unordered_map<std::uint32_t, std::uint32_t> stage_links(const Trace& trace,
         *step,    place->second.first, static_cast<std::ptrdiff_t>(place->second.second),
         job.pass, slice.micro_batch,   job.chunk};
     jobs.try_emplace(key, *first, 0).first->second.second = *std::prev(behind);
+    for (auto work = first; work != behind; ++work) within.insert(*work);
   }
-  constexpr Nanos kTolerance = 50'000;  // of the times of different clocks
+  link_others(trace, analysis.pipelines, works, within, links);
   for (const auto& [key, work] : jobs) {
     const auto stages = static_cast<std::ptrdiff_t>(analysis.pipelines[key.pipeline].size());
     for (const JobKey& origin : origins_of(key, stages)) {
