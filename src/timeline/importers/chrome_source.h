@@ -18,10 +18,10 @@ Source source_in(const std::filesystem::path& path, const ChromeHeader& header);
 // `sources`, whose first element is the file.
 Track merged_track_in(const ChromeEvent& event, std::vector<Source>& sources);
 
-// Of a file into which somebody merged the traces of several ranks: gives each process that launches
-// work a source of its own, with its tracks. Work is of the process with a launch of the same
-// correlation, and of the same label ("[TP01] 0", as SGLang's merger writes it). Nothing changes with
-// one such process. Needs the process ids as the names of the tracks' processes.
+// Of a file into which somebody merged the traces of several ranks: gives each process that
+// launches work a source of its own, with its tracks. Work is of the process with a launch of the
+// same correlation, and of the same label ("[TP01] 0", as SGLang's merger writes it). Nothing
+// changes with one such process. Needs the process ids as the names of the tracks' processes.
 void split_processes(Trace& trace);
 
 // As import_chrome_trace(); an analysis of a trace without GPU work needs its operators, too.
