@@ -210,6 +210,39 @@ TEST_F(TheInsights, ACulpritThatIsWorseIsTold) {
   EXPECT_THAT(told, Not(HasSubstr("before: schedule")));
 }
 
+// Stages on two machines whose clocks nothing relates: what a stage waits for is not known, so its
+// idle time is no late host.
+TEST_F(TheInsights, WithoutCommonClocksAWaitingStageIsNoSlowHost) {
+  struct Job {
+    const char* name;
+    int begin, end;
+  };
+  RankTrace first(0, 2, "a");
+  RankTrace last(1, 2, "b");
+  for (int step = 0; step < 3; ++step) {
+    const int at = 9210 * step;
+    const auto run = [&](RankTrace& rank, int clock, std::initializer_list<Job> jobs) {
+      rank.range(fmt::format("ProfilerStep#{}", step), clock, clock + 9210);
+      for (const auto& [name, begin, end] : jobs) {
+        rank.range(name, clock + begin - 5, clock + end);
+        rank.kernel("gemm", clock + begin - 3, clock + begin, clock + end);
+      }
+    };
+    run(first, at,
+        {{"forward 0/2", 10, 1010},
+         {"forward 1/2", 1010, 2010},
+         {"backward 0/2", 4110, 6110},
+         {"backward 1/2", 7110, 9110}});
+    run(last, at + 30'000,
+        {{"forward 0/2", 1060, 2060},
+         {"backward 0/2", 2060, 4060},
+         {"forward 1/2", 4060, 5060},
+         {"backward 1/2", 5060, 7060}});
+  }
+  load({first, last});
+  EXPECT_THAT(insights_.culprits, IsEmpty()) << answer_table(analysis_, insights_);
+}
+
 // Somebody put the events of a rank into its file a second time.
 TEST_F(TheInsights, RepeatedWorkCountsOnce) {
   RankTrace rank(0, 1);

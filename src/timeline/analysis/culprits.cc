@@ -65,7 +65,11 @@ class CulpritFinder {
     std::vector<std::size_t> all(analysis_.devices.size());
     std::iota(all.begin(), all.end(), 0U);
     const bool same_copies = copies_are_equal();
+    // A stage whose neighbours' clocks are unknown may wait for them.
+    const bool waits_unseen = (!trace_.one_clock || trace_.clocks_assumed) &&
+                              std::ranges::any_of(trace_.tracks, &Track::jobs);
     for (const Metric& metric : metrics) {
+      if (waits_unseen && &metric == &metrics.back()) continue;
       // Hosts have the same to do on all stages.
       const bool alike = metric.part == Part::host || (metric.part == Part::copies && same_copies);
       std::vector<Culprit> found;
