@@ -21,31 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Orders "rank2" before "rank10".
-bool stands_before(const std::string& a, const std::string& b) {
-  std::size_t i = 0;
-  std::size_t j = 0;
-  while (i < a.size() && j < b.size()) {
-    if (is_digit(a[i]) && is_digit(b[j])) {
-      const auto number = [](const std::string& text, std::size_t& at) {
-        while (at < text.size() && text[at] == '0') ++at;
-        const std::size_t begin = at;
-        while (at < text.size() && is_digit(text[at])) ++at;
-        return std::string_view(text).substr(begin, at - begin);
-      };
-      const std::string_view first = number(a, i);
-      const std::string_view second = number(b, j);
-      if (first.size() != second.size()) return first.size() < second.size();
-      if (first != second) return first < second;
-      continue;
-    }
-    if (a[i] != b[j]) return a[i] < b[j];
-    ++i;
-    ++j;
-  }
-  return a.size() - i < b.size() - j;
-}
-
 // Outputs of `merge` and `analyze` may be in the same folder as the traces.
 bool is_own_output(const fs::path& path) {
   const std::string name = path.filename().string();
@@ -363,13 +338,13 @@ class NameMap {
   std::vector<StringId> ids_;
 };
 
-void add_step(Trace& trace, const Step& step) {
-  for (Step& mine : trace.steps) {
-    if (mine.number != step.number) continue;
-    widen(mine, step);
-    return;
-  }
-  trace.steps.push_back(step);
+// One step of each number, in their order.
+void fold(std::vector<Step>& steps) {
+  std::map<std::int64_t, Step> by_number;
+  for (const Step& step : steps)
+    widen(by_number.try_emplace(step.number, step).first->second, step);
+  steps.clear();
+  for (const auto& [number, step] : by_number) steps.push_back(step);
 }
 
 void append_unsorted(Trace& trace, Trace other) {
@@ -437,14 +412,13 @@ void append_unsorted(Trace& trace, Trace other) {
     const std::string id = fmt::format("{}.{}", first_source, other.strings.text(flow.id));
     flow.id = trace.strings.intern_valid(id);
   }
-  for (const Step& step : other.steps) add_step(trace, step);
   trace.batches.merge(other.batches);  // all ranks of a server compute the same batch
   const auto move_over = [&](auto... fields) { (extend(trace.*fields, other.*fields), ...); };
-  move_over(&Trace::tracks, &Trace::slices, &Trace::sources, &Trace::rank_steps, &Trace::launches,
-            &Trace::host_calls, &Trace::details, &Trace::collectives, &Trace::collective_ranges,
-            &Trace::flows, &Trace::memory, &Trace::memory_segments, &Trace::operator_kinds,
-            &Trace::operator_calls, &Trace::kernel_counters, &Trace::flight, &Trace::args,
-            &Trace::files, &Trace::notes);
+  move_over(&Trace::tracks, &Trace::slices, &Trace::steps, &Trace::sources, &Trace::rank_steps,
+            &Trace::launches, &Trace::host_calls, &Trace::details, &Trace::collectives,
+            &Trace::collective_ranges, &Trace::flows, &Trace::memory, &Trace::memory_segments,
+            &Trace::operator_kinds, &Trace::operator_calls, &Trace::kernel_counters, &Trace::flight,
+            &Trace::args, &Trace::files, &Trace::notes);
 }
 
 // Adds the rank to the names of tracks and processes.
@@ -493,7 +467,7 @@ Result<Trace> load_traces(std::span<const fs::path> paths, const LoadOptions& gi
   } else {
     for (Trace& other : traces) append_unsorted(trace, std::exchange(other, {}));
     trace.sort();
-    std::ranges::sort(trace.steps, {}, &Step::number);
+    fold(trace.steps);
   }
   std::ranges::move(found.damaged, std::back_inserter(trace.files));
   add_cpu_work(trace);

@@ -22,6 +22,9 @@ inline bool has_any(std::string_view text, std::initializer_list<std::string_vie
   return std::ranges::any_of(parts, [&](std::string_view part) { return has(text, part); });
 }
 
+// Orders "rank2" before "rank10".
+bool stands_before(std::string_view a, std::string_view b);
+
 // The number that the text starts with.
 template <typename Number = std::int64_t>
 Number leading_number(std::string_view text, Number otherwise = -1) {

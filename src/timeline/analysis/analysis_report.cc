@@ -268,8 +268,7 @@ std::string analysis_json(const Analysis& analysis, const std::string& members) 
                              {"schedule_reason", schedule.reason}});
   }
   for (const DeviceReport& device : analysis.devices) {
-    ordered_json steps = ordered_json::array();
-    for (const TimeShare& time : device.steps) steps.push_back(to_json(time));
+    const auto steps = json_list(device.steps, [](const TimeShare& time) { return to_json(time); });
     json["devices"].push_back({{"label", device.label},
                                {"rank", known(device.rank)},
                                {"machine", device.machine},
@@ -281,9 +280,8 @@ std::string analysis_json(const Analysis& analysis, const std::string& members) 
                                {"steps", steps}});
   }
   for (const auto& pipeline : analysis.pipelines) {
-    ordered_json labels = ordered_json::array();
-    for (const std::size_t device : pipeline) labels.push_back(analysis.devices[device].label);
-    json["pipelines"].push_back(labels);
+    json["pipelines"].push_back(
+        json_list(pipeline, [&](std::size_t device) { return analysis.devices[device].label; }));
   }
   if (analysis.critical_stage) {
     json["critical_stage"] = analysis.devices[*analysis.critical_stage].label;

@@ -124,17 +124,10 @@ Figures by_rank(const ComparedRun& run, Nanos (*part)(const TimeShare&)) {
   return figures;
 }
 
-Figures kernel_times(const ComparedRun& run) {
+Figures kernel_figures(const ComparedRun& run, double (*figure)(const KernelRow&)) {
   Figures figures;
   for (const KernelRow& row : run.insights.kernels) {
-    figures[row.name] += millis(row.total) / step_parts(run);
-  }
-  return figures;
-}
-Figures kernel_counts(const ComparedRun& run) {
-  Figures figures;
-  for (const KernelRow& row : run.insights.kernels) {
-    figures[row.name] += static_cast<double>(row.count) / step_parts(run);
+    figures[row.name] += figure(row) / step_parts(run);
   }
   return figures;
 }
@@ -345,8 +338,12 @@ Comparison compare(const ComparedRun& before, const ComparedRun& after) {
   };
   const char* const each = "ms a step and rank";
   add("time", each, time_shares);
-  add("kernel or copy", each, kernel_times);
-  add("kernel or copy", "calls a step and rank", kernel_counts);
+  add("kernel or copy", each, [](const auto& run) {
+    return kernel_figures(run, [](const KernelRow& row) { return millis(row.total); });
+  });
+  add("kernel or copy", "calls a step and rank", [](const auto& run) {
+    return kernel_figures(run, [](const KernelRow& row) { return static_cast<double>(row.count); });
+  });
   add("range", each, range_times);
   add("collective, transfer", "ms a call",
       [](const auto& run) { return collective_times(run, false); });

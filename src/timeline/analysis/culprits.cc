@@ -319,10 +319,7 @@ class CulpritFinder {
         const auto& [few, many] = one.kind == "stage" ? std::tie(other, one) : std::tie(one, other);
         return pair &&
                std::ranges::all_of(few.devices,
-                                   [&](std::size_t device) {
-                                     return std::ranges::find(many.devices, device) !=
-                                            many.devices.end();
-                                   }) &&
+                                   [&](auto device) { return many.on_device(device); }) &&
                (few.devices.size() == many.devices.size()) == (one.kind != "stage");
       });
       if (!told) culprits_.push_back(one);

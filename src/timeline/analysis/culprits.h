@@ -35,6 +35,9 @@ struct Culprit {
   Nanos without_one = kNone;  // of several ranks: without one of them
 
   bool in_step(std::size_t step) const { return std::ranges::binary_search(steps, step); }
+  bool on_device(std::size_t device) const {
+    return std::ranges::find(devices, device) != devices.end();
+  }
 };
 
 // The largest cost first. Peers are the ranks of one pipeline stage, or all ranks; a rank without

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/json.h"
 #include "base/table.h"
@@ -212,13 +213,12 @@ std::string queue_table(const Insights& insights) {
 }
 
 ordered_json json_of(const CollectiveCall& call) {
-  ordered_json parts = ordered_json::array();
-  for (const CollectivePart& part : call.parts) {
-    parts.push_back({{"rank", part.rank},
-                     {"begin_ns", part.begin},
-                     {"end_ns", part.end},
-                     {"waiting_ns", part.waiting}});
-  }
+  const ordered_json parts = json_list(call.parts, [](const CollectivePart& part) {
+    return ordered_json{{"rank", part.rank},
+                        {"begin_ns", part.begin},
+                        {"end_ns", part.end},
+                        {"waiting_ns", part.waiting}};
+  });
   ordered_json object{{"name", call.name},
                       {"group", call.group},
                       {"sequence", call.sequence},
@@ -237,11 +237,9 @@ ordered_json json_of(const CollectiveCall& call) {
 }
 
 ordered_json json_of(const std::vector<PathShare>& shares) {
-  ordered_json array = ordered_json::array();
-  for (const PathShare& share : shares) {
-    array.push_back({{"what", share.what}, {"time_ns", share.time}});
-  }
-  return array;
+  return json_list(shares, [](const PathShare& share) {
+    return ordered_json{{"what", share.what}, {"time_ns", share.time}};
+  });
 }
 
 ordered_json json_of(const Insights& insights) {
@@ -255,70 +253,68 @@ ordered_json json_of(const Insights& insights) {
                        {"overlapping_kernels_ns", quality.overlapping_time},
                        {"dropped_records", quality.dropped},
                        {"lines", quality.lines()}};
-  object["culprits"] = ordered_json::array();
-  for (const Culprit& one : insights.culprits) {
-    object["culprits"].push_back({{"kind", one.kind},
-                                  {"name", one.name},
-                                  {"cause", one.cause},
-                                  {"ranks", one.ranks},
-                                  {"since_step", one.since},
-                                  {"when", one.when},
-                                  {"steps", one.steps.size()},
-                                  {"operation", one.operation},
-                                  {"excess_ns", one.excess}});
-    ordered_json& object_of = object["culprits"].back();
-    if (one.without != kNone) object_of["step_without_ns"] = one.without;
-    if (one.without_one != kNone) object_of["step_without_one_ns"] = one.without_one;
-  }
-  object["stragglers"] = ordered_json::array();
-  for (const Straggler& one : insights.collectives.stragglers) {
-    object["stragglers"].push_back({{"rank", one.rank},
-                                    {"came_last", one.last},
-                                    {"cost_others_ns", one.cost},
-                                    {"waited_ns", one.waited}});
-  }
-  object["groups"] = ordered_json::array();
-  for (const auto& [group, best] : best_of_groups(insights.collectives)) {
-    object["groups"].push_back({{"group", group}, {"best_bus_bandwidth_gbps", best}});
-  }
+  object["culprits"] = json_list(insights.culprits, [](const Culprit& one) {
+    ordered_json culprit{
+        {"kind", one.kind},          {"name", one.name},           {"cause", one.cause},
+        {"ranks", one.ranks},        {"since_step", one.since},    {"when", one.when},
+        {"steps", one.steps.size()}, {"operation", one.operation}, {"excess_ns", one.excess}};
+    if (one.without != kNone) culprit["step_without_ns"] = one.without;
+    if (one.without_one != kNone) culprit["step_without_one_ns"] = one.without_one;
+    return culprit;
+  });
+  object["stragglers"] = json_list(insights.collectives.stragglers, [](const Straggler& one) {
+    return ordered_json{{"rank", one.rank},
+                        {"came_last", one.last},
+                        {"cost_others_ns", one.cost},
+                        {"waited_ns", one.waited}};
+  });
+  object["groups"] = json_list(best_of_groups(insights.collectives), [](const auto& group) {
+    return ordered_json{{"group", group.first}, {"best_bus_bandwidth_gbps", group.second}};
+  });
   object["missing_ranks"] = insights.collectives.missing_ranks;
-  object["kernels"] = ordered_json::array();
-  for (const KernelRow& row : insights.kernels) {
-    object["kernels"].push_back({{"name", row.name},
-                                 {"kind", name(row.kind)},
-                                 {"count", row.count},
-                                 {"total_ns", row.total},
-                                 {"longest_ns", row.longest},
-                                 {"step_p50_ns", row.step_p50},
-                                 {"step_p99_ns", row.step_p99}});
-    if (row.flop >= 0) object["kernels"].back()["flop_per_call"] = row.flop;
-    if (row.bytes >= 0) object["kernels"].back()["bytes_per_call"] = row.bytes;
-  }
+  object["kernels"] = json_list(insights.kernels, [](const KernelRow& row) {
+    ordered_json kernel{{"name", row.name},           {"kind", name(row.kind)},
+                        {"count", row.count},         {"total_ns", row.total},
+                        {"longest_ns", row.longest},  {"step_p50_ns", row.step_p50},
+                        {"step_p99_ns", row.step_p99}};
+    if (row.flop >= 0) kernel["flop_per_call"] = row.flop;
+    if (row.bytes >= 0) kernel["bytes_per_call"] = row.bytes;
+    return kernel;
+  });
   object["flops"] = flop_json(insights.flops);
   object["memory"] = memory_json(insights.memory);
-  object["launch_queues"] = ordered_json::array();
-  for (const StreamQueue& queue : insights.queues) {
-    object["launch_queues"].push_back({{"stream", queue.label},
-                                       {"deepest", queue.deepest},
-                                       {"mean", queue.mean},
-                                       {"full_ns", measure(queue.full)}});
-  }
-  object["critical_path"] = ordered_json::array();
-  for (const CriticalPath& path : insights.paths) {
-    object["critical_path"].push_back({{"step", path.step},
-                                       {"length_ns", path.length},
-                                       {"by_rank", json_of(path.by_rank)},
-                                       {"by_kernel", json_of(path.by_kernel)}});
-  }
+  object["launch_queues"] = json_list(insights.queues, [](const StreamQueue& queue) {
+    return ordered_json{{"stream", queue.label},
+                        {"deepest", queue.deepest},
+                        {"mean", queue.mean},
+                        {"full_ns", measure(queue.full)}};
+  });
+  object["critical_path"] = json_list(insights.paths, [](const CriticalPath& path) {
+    return ordered_json{{"step", path.step},
+                        {"length_ns", path.length},
+                        {"by_rank", json_of(path.by_rank)},
+                        {"by_kernel", json_of(path.by_kernel)}};
+  });
   if (!insights.hang.empty()) object["flight_recorder"] = insights.hang;
-  object["host_while_waiting"] = ordered_json::array();
-  for (const HostShare& one : insights.hosts) {
-    object["host_while_waiting"].push_back(
-        {{"what", one.what}, {"gaps", one.gaps}, {"time_ns", one.time}});
-  }
+  object["host_while_waiting"] = json_list(insights.hosts, [](const HostShare& one) {
+    return ordered_json{{"what", one.what}, {"gaps", one.gaps}, {"time_ns", one.time}};
+  });
   if (!insights.serving.empty()) object["inference"] = serving_json(insights.serving);
   if (insights.replay.recorded > 0) object["replay"] = replay_json(insights.replay);
   return object;
+}
+
+// What the host did in each pause.
+std::map<std::size_t, std::string> pauses_of(const Trace& trace, const Analysis& analysis) {
+  std::map<std::size_t, std::string> pauses;
+  std::optional<KernelComparison> comparison;
+  for (std::size_t i = 0; i + 1 < analysis.pauses.size(); ++i) {
+    if (analysis.pauses[i] == 0) continue;
+    if (!comparison) comparison.emplace(trace, analysis);
+    pauses[i] = comparison->host_in_gap(0, i);
+    if (pauses[i].empty()) pauses[i] = comparison->host_in_gap(0, i + 1);
+  }
+  return pauses;
 }
 
 }  // namespace
@@ -334,12 +330,7 @@ Insights insights_of(const Trace& trace, const Analysis& analysis, double peak) 
   insights.flops = flops_of(trace, analysis, peak);
   insights.memory = memory_peaks(trace);
   insights.paths = critical_paths(trace, analysis, insights.collectives);
-  const KernelComparison comparison(trace, analysis);
-  for (std::size_t i = 0; i + 1 < analysis.pauses.size(); ++i) {
-    if (analysis.pauses[i] == 0) continue;
-    insights.pauses[i] = comparison.host_in_gap(0, i);
-    if (insights.pauses[i].empty()) insights.pauses[i] = comparison.host_in_gap(0, i + 1);
-  }
+  insights.pauses = pauses_of(trace, analysis);
   insights.hosts = host_shares(trace, analysis);
   insights.serving = serving_phases(trace, analysis);
   insights.queues = stream_queues(trace);

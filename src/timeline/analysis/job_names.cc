@@ -27,18 +27,10 @@ std::int32_t number_at(std::string_view text, std::size_t& at) {
 }
 
 std::optional<JobName> pass_of_letter(char letter) {
-  switch (letter) {
-    case 'F':
-      return JobName{.pass = Pass::forward};
-    case 'B':
-      return JobName{.pass = Pass::backward};
-    case 'I':
-      return JobName{.pass = Pass::backward, .split = true};
-    case 'W':
-      return JobName{.pass = Pass::weight};
-    default:
-      return std::nullopt;
-  }
+  if (letter == 'F') return JobName{.pass = Pass::forward};
+  if (letter == 'W') return JobName{.pass = Pass::weight};
+  if (letter != 'B' && letter != 'I') return std::nullopt;
+  return JobName{.pass = Pass::backward, .split = letter == 'I'};
 }
 
 // Parses "attn(F)", a part of a forward.

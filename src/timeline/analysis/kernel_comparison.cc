@@ -18,6 +18,8 @@ Compared KernelComparison::compare(const Culprit& culprit) const {
     double time = 0;
     double count = 0;
     double work = 0;
+    double mean_time() const { return time / count; }
+    double mean_work() const { return work / count; }
   };
   const Kind kind = culprit.part == Culprit::Part::copies ? Kind::memory : Kind::compute;
   std::set<std::size_t> kinds;
@@ -48,14 +50,13 @@ Compared KernelComparison::compare(const Culprit& culprit) const {
   Compared result;
   for (const auto& [name, sums] : kernels) {
     if (sums.size() < 2) continue;
-    std::vector<double> times;
-    std::vector<double> works;
-    for (const auto& [device, sum] : sums) {
-      times.push_back(sum.time / sum.count);
-      works.push_back(sum.work / sum.count);
-    }
-    const double usual = lower_median(std::move(times));
-    const double usual_blocks = lower_median(std::move(works));
+    const auto median = [&](double (Sum::*mean)() const) {
+      std::vector<double> means;
+      for (const auto& [device, sum] : sums) means.push_back((sum.*mean)());
+      return lower_median(std::move(means));
+    };
+    const double usual = median(&Sum::mean_time);
+    const double usual_blocks = median(&Sum::mean_work);
     for (const std::size_t device :
          culprit.itself ? std::vector<std::size_t>{1} : culprit.devices) {
       const auto own = sums.find(device);

@@ -19,8 +19,9 @@
 namespace assay::timeline {
 namespace {
 
-// What a replay takes as recorded; the rest as the peers.
-enum class Delays : std::uint8_t { none, recorded };
+// What an operation waits for its host: as recorded, or not at all.
+Nanos as_recorded(const Operation& one) { return one.delay; }
+Nanos prompt(const Operation& one) { return one.held; }
 
 class Replayer {
  public:
@@ -55,7 +56,7 @@ class Replayer {
   void order();
   Replay report(std::vector<Culprit>& culprits);
   std::string doubt(const Replay& replay) const;
-  Nanos without(const std::vector<const Culprit*>& culprits);
+  Nanos without(const Culprit& one);
   std::vector<ReplayShare> device_shares(const Replay& all);
 
   // The end of the last operation; delay(operation) is what it waits for the host.
@@ -70,18 +71,12 @@ class Replayer {
     };
     return analysis_.per_step(analysis_.time() - recorded_end_ + last_end(length, delay));
   }
-  template <typename Recorded>
-  Nanos mean_step(Delays delays, Recorded recorded) {
-    return mean_step(recorded, [&](const Operation& one) {
-      return delays == Delays::recorded ? one.delay : one.held;
-    });
-  }
   template <typename Is>
   ReplayShare share(std::string name, const Replay& all, Is is) {
-    const Nanos alone = mean_step(Delays::none, is);
+    const Nanos alone = mean_step(is, prompt);
     return {std::move(name),
             all.ideal > 0 ? static_cast<double>(alone) / static_cast<double>(all.ideal) : 1,
-            mean_step(Delays::recorded, [&](const Operation& one) { return !is(one); })};
+            mean_step([&](const Operation& one) { return !is(one); }, as_recorded)};
   }
 
   const Slice& slice_of(const Operation& one) const { return trace_.slices[one.slice]; }
@@ -315,26 +310,24 @@ std::vector<ReplayShare> Replayer::device_shares(const Replay& all) {
   return shares;
 }
 
-// The mean step without what the culprits do longer than their peers, in the steps where they do.
-Nanos Replayer::without(const std::vector<const Culprit*>& culprits) {
-  const auto affects = [&](const Operation& operation, bool host) {
-    return std::ranges::any_of(culprits, [&](const Culprit* one) {
-      if ((one->part == Culprit::Part::host) != host) return false;
-      if (!one->in_step(host ? operation.host_step : operation.step)) return false;
-      if (one->part == Culprit::Part::transfer) {
-        return operation.call != kNoIndex &&
-               std::ranges::equal(collectives_.calls[operation.call].parts, one->ranks, {},
-                                  &CollectivePart::rank);
-      }
-      const Kind kind = trace_.slices[operation.slice].kind;
-      return std::ranges::find(one->devices, operation.device) != one->devices.end() &&
-             (host || (kind == Kind::memory) == (one->part == Culprit::Part::copies)) &&
-             (host || operation.call == kNoIndex);
-    });
+// The mean step without what a culprit does longer than its peers, in the steps where it does.
+Nanos Replayer::without(const Culprit& culprit) {
+  using Part = Culprit::Part;
+  const auto computes = [&](const Operation& one) {
+    if (culprit.part == Part::host || !culprit.in_step(one.step)) return false;
+    if (culprit.part == Part::transfer) {
+      return one.call != kNoIndex && std::ranges::equal(collectives_.calls[one.call].parts,
+                                                        culprit.ranks, {}, &CollectivePart::rank);
+    }
+    return culprit.on_device(one.device) && one.call == kNoIndex &&
+           (slice_of(one).kind == Kind::memory) == (culprit.part == Part::copies);
   };
-  return mean_step(
-      [&](const Operation& one) { return !affects(one, false); },
-      [&](const Operation& one) { return affects(one, true) ? one.usual_delay : one.delay; });
+  const auto waits = [&](const Operation& one) {
+    return culprit.part == Part::host && culprit.in_step(one.host_step) &&
+           culprit.on_device(one.device);
+  };
+  return mean_step([&](const Operation& one) { return !computes(one); },
+                   [&](const Operation& one) { return waits(one) ? one.usual_delay : one.delay; });
 }
 
 // Why the replay is not what was recorded, or empty.
@@ -365,25 +358,24 @@ std::string Replayer::doubt(const Replay& replay) const {
 Replay Replayer::report(std::vector<Culprit>& culprits) {
   const auto always = [](const Operation&) { return true; };
   Replay result;
-  const auto delay = [](const Operation& one) { return one.delay; };
-  recorded_end_ = last_end([](const Operation& one) { return one.duration; }, delay);
-  const Nanos silent =
-      last_end([](const Operation& one) { return one.call == kNoIndex ? one.duration : 0; }, delay);
+  recorded_end_ = last_end([](const Operation& one) { return one.duration; }, as_recorded);
+  const Nanos silent = last_end(
+      [](const Operation& one) { return one.call == kNoIndex ? one.duration : 0; }, as_recorded);
   result.silent = analysis_.per_step(analysis_.time() - recorded_end_ + silent);
-  result.recorded = mean_step(Delays::recorded, always);
-  result.prompt = mean_step(Delays::none, always);
-  result.ideal = mean_step(Delays::none, [](const Operation&) { return false; });
+  result.recorded = mean_step(always, as_recorded);
+  result.prompt = mean_step(always, prompt);
+  result.ideal = mean_step([](const Operation&) { return false; }, prompt);
   result.reason = doubt(result);
   if (!result.reason.empty()) return result;
   for (Culprit& culprit : culprits) {
     if (culprit.part == Culprit::Part::step) continue;
-    culprit.without = without({&culprit});
+    culprit.without = without(culprit);
     if (culprit.devices.size() < 2 || culprit.kind != "rank") continue;
     Culprit one = culprit;
     culprit.without_one = culprit.without;
     for (const std::size_t device : culprit.devices) {
       one.devices = {device};
-      const Nanos left = without({&one});
+      const Nanos left = without(one);
       culprit.without_one =
           device == culprit.devices.front() ? left : std::min(culprit.without_one, left);
     }
@@ -414,13 +406,12 @@ Replay Replayer::report(std::vector<Culprit>& culprits) {
 
 Replay replay(const Trace& trace, const Analysis& analysis, const CollectiveReport& collectives,
               std::vector<Culprit>& culprits) {
-  Replay result;
   if (!trace.one_clock || trace.clocks_assumed) {
-    result.reason = "the clocks of the ranks are not related";
-  } else {
-    result = Replayer(trace, analysis, collectives).run(culprits);
+    Replay none;
+    none.reason = "the clocks of the ranks are not related";
+    return none;
   }
-  return result;
+  return Replayer(trace, analysis, collectives).run(culprits);
 }
 
 }  // namespace assay::timeline

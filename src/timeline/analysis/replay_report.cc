@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "timeline/analysis/report_text.h"
 #include "timeline/analysis/reports.h"
 
 namespace assay::timeline {
@@ -22,12 +23,10 @@ std::string share_line(const char* what, const std::vector<ReplayShare>& shares)
 }
 
 ordered_json shares_json(const std::vector<ReplayShare>& shares) {
-  ordered_json array = ordered_json::array();
-  for (const ReplayShare& share : shares) {
-    array.push_back(
-        {{"name", share.name}, {"slowdown", share.slowdown}, {"step_without_ns", share.without}});
-  }
-  return array;
+  return json_list(shares, [](const ReplayShare& share) {
+    return ordered_json{
+        {"name", share.name}, {"slowdown", share.slowdown}, {"step_without_ns", share.without}};
+  });
 }
 
 }  // namespace

@@ -32,6 +32,14 @@ inline nlohmann::ordered_json known(std::int64_t number) {
   return number == kNone ? nlohmann::ordered_json() : nlohmann::ordered_json(number);
 }
 
+// What `make` makes of each.
+template <typename Range, typename Make>
+nlohmann::ordered_json json_list(const Range& range, Make make) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const auto& one : range) list.push_back(make(one));
+  return list;
+}
+
 // "1, 2, 3", or the first `most` of more.
 template <typename T>
 std::string listed(const std::vector<T>& values, std::size_t most = 8,

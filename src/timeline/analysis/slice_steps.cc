@@ -6,41 +6,49 @@ namespace assay::timeline {
 
 namespace {
 
-// The last of the steps, which are by begin, that began by then; null without one.
-const Step* last_begun(const std::vector<Step>& steps, Nanos time) {
-  const auto behind = std::ranges::upper_bound(steps, time, {}, &Step::begin);
-  return behind == steps.begin() ? nullptr : &*std::prev(behind);
-}
-
 std::int64_t number_of(const Step* step) { return step == nullptr ? kNone : step->number; }
 
 }  // namespace
 
 StepsOfSources::StepsOfSources(const Trace& trace)
-    : steps_(trace.sources.size()), common_(trace.steps) {
+    : marks_(trace.sources.size()), common_{trace.steps} {
   for (const RankStep& mark : trace.rank_steps) {
-    if (mark.source < steps_.size()) steps_[mark.source].push_back(mark.step);
+    if (mark.source < marks_.size()) marks_[mark.source].steps.push_back(mark.step);
   }
-  for (auto& steps : steps_) std::ranges::sort(steps, {}, &Step::begin);
-  std::ranges::sort(common_, {}, &Step::begin);
+  for (Marks& marks : marks_) std::ranges::sort(marks.steps, {}, &Step::begin);
+  std::ranges::sort(common_.steps, {}, &Step::begin);
 }
 
-const std::vector<Step>& StepsOfSources::of(std::uint32_t source) const {
-  static const std::vector<Step> kNothing;
-  return source < steps_.size() ? steps_[source] : kNothing;
+const StepsOfSources::Marks& StepsOfSources::marks_of(std::uint32_t source) const {
+  static const Marks kNothing;
+  return source < marks_.size() ? marks_[source] : kNothing;
+}
+
+const Step* StepsOfSources::last_begun(const Marks& marks, Nanos time) {
+  const std::vector<Step>& steps = marks.steps;
+  const auto holds = [&](std::size_t at) {
+    return at < steps.size() && steps[at].begin <= time &&
+           (at + 1 == steps.size() || time < steps[at + 1].begin);
+  };
+  if (holds(marks.last)) return &steps[marks.last];
+  if (holds(marks.last + 1)) return &steps[++marks.last];
+  const auto behind = std::ranges::upper_bound(steps, time, {}, &Step::begin);
+  if (behind == steps.begin()) return nullptr;
+  marks.last = static_cast<std::size_t>(behind - steps.begin()) - 1;
+  return &steps[marks.last];
 }
 
 std::int64_t StepsOfSources::at(std::uint32_t source, Nanos time) const {
-  const Step* const step = last_begun(of(source), time);
+  const Step* const step = last_begun(marks_of(source), time);
   return step != nullptr && time < step->end ? step->number : kNone;
 }
 
 std::int64_t StepsOfSources::begun(std::uint32_t source, Nanos time) const {
-  return number_of(last_begun(of(source), time));
+  return number_of(last_begun(marks_of(source), time));
 }
 
 std::int64_t StepsOfSources::begun_or_common(std::uint32_t source, Nanos time) const {
-  return number_of(last_begun(any(source) ? of(source) : common_, time));
+  return number_of(last_begun(any(source) ? marks_of(source) : common_, time));
 }
 
 SliceSteps::SliceSteps(const Trace& trace, const Analysis& analysis)

@@ -16,7 +16,7 @@ namespace assay::timeline {
 class StepsOfSources {
  public:
   explicit StepsOfSources(const Trace& trace);
-  const std::vector<Step>& of(std::uint32_t source) const;
+  const std::vector<Step>& of(std::uint32_t source) const { return marks_of(source).steps; }
   bool any(std::uint32_t source) const { return !of(source).empty(); }
   // The number of the step at a time, or kNone.
   std::int64_t at(std::uint32_t source, Nanos time) const;
@@ -26,8 +26,15 @@ class StepsOfSources {
   std::int64_t begun_or_common(std::uint32_t source, Nanos time) const;
 
  private:
-  std::vector<std::vector<Step>> steps_;  // by begin
-  std::vector<Step> common_;
+  struct Marks {
+    std::vector<Step> steps;       // by begin
+    mutable std::size_t last = 0;  // found: the next time is mostly in the same step, or the next
+  };
+  static const Step* last_begun(const Marks& marks, Nanos time);
+  const Marks& marks_of(std::uint32_t source) const;
+
+  std::vector<Marks> marks_;  // by source
+  Marks common_;
 };
 
 // The step that launched the work; without a launch in a step, the one in whose window `time` is.

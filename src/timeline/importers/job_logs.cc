@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
+
+#include "base/values.h"
+#include "timeline/names.h"
 
 namespace assay::timeline {
 namespace {
@@ -20,22 +22,6 @@ constexpr std::string_view kMachinePrefix = "machine";
 
 bool is_ignored(std::string_view type) { return type == "recv_forward" || type == "send_backward"; }
 
-std::optional<int> parse_int(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-// Orders machine2 before machine10.
-bool machine_before(const std::string& a, const std::string& b) {
-  const auto number_a = parse_int(a);
-  const auto number_b = parse_int(b);
-  if (number_a && number_b && *number_a != *number_b) return *number_a < *number_b;
-  if (number_a.has_value() != number_b.has_value()) return number_a.has_value();
-  return a < b;
-}
-
 Result<std::vector<std::string>> entries_after(const fs::path& folder, std::string_view prefix) {
   std::vector<std::string> rest;
   std::error_code error;
@@ -45,7 +31,7 @@ Result<std::vector<std::string>> entries_after(const fs::path& folder, std::stri
   }
   if (error)
     return usage_error(fmt::format("cannot list {}: {}", folder.string(), error.message()));
-  std::ranges::sort(rest, machine_before);
+  std::ranges::sort(rest, stands_before);
   return rest;
 }
 
@@ -54,7 +40,7 @@ Status add_logs(const fs::path& folder, const std::string& machine, std::vector<
   if (devices.empty()) {
     ASSAY_TRY(const auto suffixes, entries_after(folder, kLogPrefix));
     for (const std::string& suffix : suffixes) {
-      if (const auto device = parse_int(suffix)) devices.push_back(*device);
+      if (int device = 0; read_number(suffix, device)) devices.push_back(device);
     }
     if (devices.empty()) return usage_error(fmt::format("no workerlog.K in {}", folder.string()));
   }
