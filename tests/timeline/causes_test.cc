@@ -387,5 +387,29 @@ TEST_F(TheInsights, AFileNamesItsHost) {
   EXPECT_EQ(trace->sources.at(0).host, "gpu-7.local");
 }
 
+// Rank 1 saves before its step 1 ends, while rank 0 has begun the next one.
+TEST_F(TheInsights, WhatTheHostDidAtTheEndOfAStep) {
+  std::array<RankTrace, 2> ranks{RankTrace(0), RankTrace(1)};
+  std::array<int, 2> marks{};
+  for (int step = 0; step < 6; ++step) {
+    const int late = std::max(marks[0], marks[1]);
+    for (const std::size_t rank : {0U, 1U}) {
+      RankTrace& trace = ranks.at(rank);
+      const int mark = marks.at(rank);
+      const int saves = rank == 1 && step == 1 ? 3000 : 0;
+      trace.range("enumerate(DataLoader)#next", mark, mark + 20)
+          .kernel("gemm", mark + 21, mark + 22, mark + 100)
+          .collective("allreduce", mark + 100, late + 140, 1000)
+          .kernel("adam", mark + 101, late + 140, late + 160)
+          .range(fmt::format("ProfilerStep#{}", step), mark, late + 170 + saves);
+      if (saves > 0) trace.range("torch.save", late + 165, late + 160 + saves);
+      marks.at(rank) = late + 175 + saves;
+    }
+  }
+  load({ranks[0], ranks[1]});
+  ASSERT_FALSE(insights_.culprits.empty());
+  EXPECT_THAT(insights_.culprits[0].cause, HasSubstr("torch.save"));
+}
+
 }  // namespace
 }  // namespace assay::timeline

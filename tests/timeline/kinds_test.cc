@@ -134,6 +134,7 @@ TEST_P(Kinds, AreNamed) {
     return;
   }
   ASSERT_FALSE(insights_.culprits.empty()) << answer;
+  EXPECT_THAT(answer, testing::Not(HasSubstr("pause:")));
   const Culprit& first = insights_.culprits[0];
   EXPECT_EQ(first.name, kind.name) << answer;
   EXPECT_EQ(first.when, kind.when) << answer;
@@ -163,7 +164,7 @@ INSTANTIATE_TEST_SUITE_P(
                                                    : 100); }, "rank 1",
              "since step 0", "slow GPU", kUsual + 100},
         Kind{"moving", [](int r, int s) { return slow(r == s % 6 ? 160 : 100); },
-             "ranks 0, 1, 2, 3, 4, 5 in turn", "every 1 steps from step 0", "slow GPU", kUsual, 6},
+             "ranks 0, 1, 2, 3, 4, 5 in turn", "since step 0", "slow GPU", kUsual, 6},
         Kind{"more tokens for an expert",
              [](int r, int) {
                return Doing{.compute = r == 2 ? 300 : 200, .grid = r == 2 ? 1500 : 1000};
@@ -175,6 +176,8 @@ INSTANTIATE_TEST_SUITE_P(
              "compute", 0},
         Kind{"garbage", [](int r, int s) { return Doing{.host = r == 1 && s == 7 ? 900 : 0}; },
              "rank 1", "step 7", "the host was in gc.collect"},
+        Kind{"garbage of the only rank", [](int, int s) { return Doing{.host = s == 7 ? 900 : 0}; },
+             "rank 0", "step 7", "the host was in gc.collect", kUsual, 1},
         Kind{"a late host", [](int r, int) { return Doing{.host = r == 1 ? 80 : 0, .did = "log"}; },
              "rank 1", "since step 0", "host: late launches"},
         Kind{"a data loader", [](int r, int) { return Doing{.load = r == 3 ? 120 : 20}; }, "rank 3",
@@ -192,6 +195,13 @@ INSTANTIATE_TEST_SUITE_P(
         Kind{"a step of slow communication",
              [](int, int s) { return Doing{.transfer = s == 8 ? 400 : 40}; }, "ranks 0, 1, 2, 3",
              "step 8", "slow link"},
+        Kind{.what = "checkpoints",
+             .doing =
+                 [](int, int s) {
+                   return Doing{.pause = s % 4 == 2 ? 3000 : 0, .did = "save_checkpoint"};
+                 },
+             .told = "pause: nothing runs for 3.000 ms after each of the steps 2, 6, 10: the host "
+                     "was in save_checkpoint"},
         Kind{.what = "a checkpoint",
              .doing =
                  [](int, int s) {

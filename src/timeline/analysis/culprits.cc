@@ -144,7 +144,8 @@ class CulpritFinder {
   std::int64_t number(std::size_t step) const { return analysis_.steps[step].number; }
   std::string when(const Excess& excess) const {
     const auto& steps = excess.steps;
-    if (excess.lasting) {
+    const bool all = steps.size() > 2 && steps.back() - steps.front() + 1 == steps.size();
+    if (excess.lasting || all) {
       const bool still = steps.back() + 1 == analysis_.steps.size();
       return still ? fmt::format("since step {}", number(steps.front()))
                    : fmt::format("steps {} to {}", number(steps.front()), number(steps.back()));
@@ -182,9 +183,10 @@ class CulpritFinder {
     using Part = Culprit::Part;
     if (culprit.part == Part::host) {
       const bool transient = 3 * culprit.steps.size() <= analysis_.steps.size();
-      const std::string did = transient && culprit.cause != "data loader"
-                                  ? comparer_.host_in_gap(culprit.devices[0], culprit.steps[0])
-                                  : "";
+      const std::string did =
+          transient && culprit.cause != "data loader"
+              ? comparer_.host_in_gap(culprit.devices[0], culprit.steps[0], culprit.steps[0])
+              : "";
       if (!did.empty()) culprit.cause += ", the host was in " + short_name(did);
       return;
     }
@@ -355,8 +357,9 @@ class CulpritFinder {
       one = excess_in(excess, std::move(one.steps), false);
       Culprit culprit = made("step", analysis_.devices.size() == 1 ? name_of({0}) : "all ranks",
                              Culprit::Part::step, one, {});
-      const std::string did =
-          analysis_.devices.empty() ? "" : comparer_.host_in_gap(0, one.steps.front());
+      const std::string did = analysis_.devices.empty()
+                                  ? ""
+                                  : comparer_.host_in_gap(0, one.steps.front(), one.steps.front());
       culprit.cause = cause;
       if (cause == "host" && !did.empty()) culprit.cause += ": it was in " + short_name(did);
       culprits_.push_back(std::move(culprit));

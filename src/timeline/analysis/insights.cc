@@ -311,8 +311,7 @@ std::map<std::size_t, std::string> pauses_of(const Trace& trace, const Analysis&
   for (std::size_t i = 0; i + 1 < analysis.pauses.size(); ++i) {
     if (analysis.pauses[i] == 0) continue;
     if (!comparison) comparison.emplace(trace, analysis);
-    pauses[i] = comparison->host_in_gap(0, i);
-    if (pauses[i].empty()) pauses[i] = comparison->host_in_gap(0, i + 1);
+    pauses[i] = comparison->host_in_gap(0, i, i + 1);
   }
   return pauses;
 }
@@ -365,20 +364,52 @@ std::string culprit_line(const Culprit& one) {
   return text;
 }
 
+namespace {
+
+// The pauses that no culprit explains; those alike share a line.
+std::string pause_lines(const Analysis& analysis, const Insights& insights) {
+  struct Alike {
+    std::string did;
+    Nanos least = 0;
+    Nanos most = 0;
+    std::vector<std::int32_t> steps = {};
+  };
+  std::vector<Alike> lines;
+  for (const auto& [step, did] : insights.pauses) {
+    const Nanos pause = analysis.pauses[step];
+    const bool told = std::ranges::any_of(insights.culprits, [&](const Culprit& one) {
+      const bool waits = one.part == Culprit::Part::host || one.part == Culprit::Part::step;
+      return waits && (one.in_step(step) || one.in_step(step + 1)) && 5 * one.excess > 4 * pause;
+    });
+    if (told) continue;
+    auto same = std::ranges::find_if(lines, [&](const Alike& one) {
+      return one.did == did && 5 * std::abs(one.least - pause) <= one.least;
+    });
+    if (same == lines.end()) same = lines.insert(same, {did, pause, pause});
+    same->least = std::min(same->least, pause);
+    same->most = std::max(same->most, pause);
+    same->steps.push_back(static_cast<std::int32_t>(analysis.steps[step].number));
+  }
+  std::string text;
+  for (const Alike& one : lines) {
+    const std::string most =
+        100 * one.most > 101 * one.least ? fmt::format("to {:.3f} ", millis(one.most)) : "";
+    text +=
+        fmt::format("pause: nothing runs for {:.3f} {}ms after {} {}{}\n", millis(one.least), most,
+                    one.steps.size() == 1 ? "step" : "each of the steps", listed(one.steps),
+                    one.did.empty() ? "" : ": the host was in " + short_name(one.did));
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string answer_table(const Analysis& analysis, const Insights& insights, std::size_t top) {
   std::string text = insights.hang;
   for (std::size_t i = 0; i < insights.culprits.size() && i < top; ++i) {
     text += culprit_line(insights.culprits[i]) + '\n';
   }
-  for (std::size_t i = 0; i < analysis.pauses.size(); ++i) {
-    if (analysis.pauses[i] == 0) continue;
-    const auto did = insights.pauses.find(i);
-    text += fmt::format("pause: nothing runs for {:.3f} ms after step {}{}\n",
-                        millis(analysis.pauses[i]), analysis.steps[i].number,
-                        did == insights.pauses.end() || did->second.empty()
-                            ? ""
-                            : ": the host was in " + short_name(did->second));
-  }
+  text += pause_lines(analysis, insights);
   if (text.empty() && analysis.devices.size() > 1) {
     text = "no rank, host, stage, link or step stands out\n";
   }

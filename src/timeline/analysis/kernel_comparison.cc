@@ -80,24 +80,17 @@ Compared KernelComparison::compare(const Culprit& culprit) const {
   return result;
 }
 
-std::string KernelComparison::host_in_gap(std::size_t device, std::size_t step) const {
-  const Interval window = analysis_.windows[step];
-  Intervals busy;
-  std::uint32_t source = kNoIndex;
-  for (const Slice& slice : trace_.slices) {
-    const Track& track = trace_.tracks[slice.track];
-    if (!track.gpu || track.jobs || analysis_.device_of[slice.track] != device) continue;
-    source = track.source;
-    if (slice.end > window.begin && slice.begin < window.end) {
-      busy.push_back({slice.begin, slice.end});
+std::string KernelComparison::host_in_gap(std::size_t device, std::size_t step,
+                                          std::size_t last) const {
+  const DeviceReport& report = analysis_.devices[device];
+  for (const Interval& stall : report.stalls) {
+    const Nanos middle = stall.begin + (stall.end - stall.begin) / 2;
+    const auto here = steps_.begun_by_host(report.source, middle);
+    if (here && *here >= step && *here <= last) {
+      return std::string(activity_.in(report.source, stall));
     }
   }
-  const std::array<Interval, 1> cut{window};
-  Interval gap;
-  for (const Interval& one : subtract(cut, unite(std::move(busy)))) {
-    if (one.end - one.begin > gap.end - gap.begin) gap = one;
-  }
-  return std::string(activity_.in(source, gap));
+  return {};
 }
 
 // Recorded floating-point operations of the whole trace over those of the median rank.

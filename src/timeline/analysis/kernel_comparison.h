@@ -28,9 +28,9 @@ class KernelComparison {
 
   Compared compare(const Culprit& culprit) const;
 
-  // What the host did in the longest gap of a device's work in a step, or empty: the shortest call
-  // or range that covers most of the gap.
-  std::string host_in_gap(std::size_t device, std::size_t step) const;
+  // What the host did in the longest wait of a device for it in the steps from `step` to `last`, or
+  // empty: the shortest call or range that covers most of the wait.
+  std::string host_in_gap(std::size_t device, std::size_t step, std::size_t last) const;
 
  private:
   double operations_of(const Culprit& culprit) const;

@@ -343,6 +343,11 @@ std::string Replayer::doubt(const Replay& replay) const {
         "dependencies are not recorded",
         millis(recorded_end_), millis(recorded));
   }
+  if (std::ranges::any_of(collectives_.calls, [](const CollectiveCall& call) {
+        return call.name == "sendrecv" && call.parts.size() == 1 && call.missing.empty();
+      })) {
+    return "sends and receives do not name their peers: their waits count as transfers";
+  }
   // No pipeline is shorter than its jobs and their ideal bubble.
   double least = 0;
   for (const Schedule& schedule : analysis_.schedules) {
