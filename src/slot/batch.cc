@@ -151,7 +151,6 @@ void BatchRun::take_back() {
   }
 }
 
-// Runs until no seat has work.
 Status BatchRun::serve() {
   std::vector<pollfd> waits(seats_.size());
   while (std::any_of(states_.begin(), states_.end(), [](const SeatState& s) { return s.busy(); })) {
@@ -474,9 +473,8 @@ Status BatchRun::end_overdue() {
   return {};
 }
 
-// The first lane has worked for long on a case that the others wait for. They begin, so that they
-// tell whether it hangs. Their new batch overwrites results that are not compared yet: those jobs
-// run again.
+// The first lane has worked for long on a case for which the others wait. They begin, to tell
+// whether it hangs. Of what their new batch overwrites, jobs that are not compared run again.
 Status BatchRun::end_long_wait() {
   const SeatState& first = states_.front();
   if (!first.busy() || !first.at_hand) return {};
