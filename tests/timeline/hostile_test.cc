@@ -18,7 +18,10 @@ namespace {
 
 using test::TempFolder;
 
-#ifdef __SANITIZE_ADDRESS__
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
 constexpr long kSanitizerKilobytes = 1 << 20;  // freed memory is kept, to be watched
 #else
 constexpr long kSanitizerKilobytes = 0;
