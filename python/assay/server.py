@@ -171,7 +171,7 @@ class Server:
         pid = self.spares.take(kind, fds)
         if pid is None:
             try:
-                pid = os.fork()
+                pid = fork_group()
             except OSError as error:
                 why = f"cannot fork a lane: {error.strerror} (`ulimit -u` limits them)"
                 self._send(connection, {"v": VERSION, "error": why})
@@ -184,7 +184,7 @@ class Server:
         os.close(pidfd)
 
     def _fork_spare(self, kind: Kind, ours: socket.socket, theirs: socket.socket) -> int:
-        pid = os.fork()
+        pid = fork_group()
         if pid == 0:
             ours.close()
             self._become_lane(kind, spare=theirs)
@@ -318,7 +318,6 @@ class Server:
 
     def _leave(self) -> None:
         """Detaches a forked child from the server."""
-        os.setpgid(0, 0)
         self.native.die_with_parent(signal.SIGKILL)
         adopt()
         signal.set_wakeup_fd(-1)
@@ -369,6 +368,16 @@ def has_ended(pid: int) -> bool:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:
         return True
+
+
+def fork_group() -> int:
+    """Forks. The child leads a process group from the start: kill_group() finds it before it has run."""
+    pid = os.fork()
+    try:
+        os.setpgid(pid, pid)  # in both processes: either may run first
+    except OSError:
+        pass  # the child has ended
+    return pid
 
 
 def kill_group(pid: int) -> None:

@@ -76,7 +76,7 @@ namespace {
 
 // Replaces each time but those of the common steps.
 template <typename OfTrack, typename OfSource>
-void each_time(Trace& trace, OfTrack of_track, OfSource of_source) {
+void each_time(Trace& trace, OfTrack of_track, const OfSource& of_source) {
   const auto move = [&](auto& spans) {
     for (auto& span : spans) {
       span.begin = of_track(span.track, span.begin);

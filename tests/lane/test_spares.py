@@ -12,6 +12,7 @@ import time
 
 import pytest
 from assay import spares
+from assay.server import fork_group, kill_group
 from assay.spares import Kind, Spares
 
 ARENA_BYTES = 1 << 38
@@ -301,6 +302,16 @@ class Slot:
         wait_until(lambda: struct.unpack("Q", os.pread(arena, 8, ADDRESS))[0] != 0)
         os.close(arena)
         return json.loads(data)["pid"]
+
+
+def test_a_fork_that_has_not_run_yet_is_killed_with_its_group():
+    for _ in range(20):
+        pid = fork_group()
+        if pid == 0:
+            time.sleep(60)
+            os._exit(0)
+        kill_group(pid)
+        assert os.waitpid(pid, 0)[1] == signal.SIGKILL
 
 
 def test_a_server_gives_spares_away_and_makes_new_ones(server):
