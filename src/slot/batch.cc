@@ -474,7 +474,7 @@ Status BatchRun::end_overdue() {
 }
 
 // The first lane has worked for long on a case for which the others wait. They begin, to tell
-// whether it hangs. Of what their new batch overwrites, jobs that are not compared run again.
+// whether it hangs. Their new batch overwrites results: jobs that are not compared run again.
 Status BatchRun::end_long_wait() {
   const SeatState& first = states_.front();
   if (!first.busy() || !first.at_hand) return {};

@@ -72,7 +72,7 @@ Sign sign_of(std::string_view kernel) {
   return has_any(name, {"persistentcontext", "staticcontext"}) ? kOfPrefill : kOfBoth;
 }
 
-// Tells batches apart of which the kernels know the phase.
+// Names the phase of a batch if its attention kernels serve one phase only.
 void ask_kernels(const Trace& trace, std::vector<ServingStep>& steps) {
   std::vector<unsigned> signs(steps.size());
   std::unordered_map<StringId, Sign> known;

@@ -45,7 +45,7 @@ class StageWatchTest : public testing::Test {
       }
     }
   }
-  // Steps of which each rank has the same line.
+  // Each rank has the same line in all steps.
   void write_lines(const std::vector<std::string>& lines, int first, int end) {
     for (std::size_t rank = 0; rank < lines.size(); ++rank) {
       std::ofstream file = open(static_cast<int>(rank));

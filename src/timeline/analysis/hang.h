@@ -32,8 +32,8 @@ struct Mismatch {
   std::string text;  // both sides
 };
 
-// Hangs in which a rank is missing that waits nowhere else come first; of them, those in which only
-// such ranks are missing.
+// First come hangs whose missing ranks wait nowhere else, then those with one such rank, then
+// others.
 std::vector<Hang> find_hangs(const Trace& trace);
 std::vector<Mismatch> find_mismatches(const Trace& trace);
 

@@ -89,7 +89,7 @@ class StageWatch {
   std::map<std::string, Rank> ranks_;  // by name of the file
   std::vector<std::int32_t> numbers_;  // of the ranks in the windows
   Window work_;                        // steps in which each GPU had work
-  Window loading_;                     // all steps, of which data loading is compared in the others
+  Window loading_;                     // all steps; where a GPU waits, only loading counts
   std::uint64_t of_hosts_ = 0;         // common steps
   std::uint64_t malformed_ = 0;
 };
