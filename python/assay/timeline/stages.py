@@ -57,7 +57,7 @@ class StageFile:
         atexit.register(self.flush)
 
     def add(self, number: int, times: list[int], of_host: bool) -> None:
-        """Adds a step with the nanoseconds of its stages and of data loading on the host."""
+        """Adds a step: nanoseconds of its stages, and of data loading on the host; whether a GPU waited."""
         words = [str(number), *(str(max(0, each) // 1000) for each in times), *["host"] * of_host]
         self.lines.append(" ".join(words))
         if self.clock() - self.written >= 1:

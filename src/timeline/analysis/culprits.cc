@@ -65,7 +65,7 @@ class CulpritFinder {
     std::vector<std::size_t> all(analysis_.devices.size());
     std::iota(all.begin(), all.end(), 0U);
     const bool same_copies = copies_are_equal();
-    // A stage whose neighbours' clocks are unknown may wait for them.
+    // Without common clocks, what looks like a late host may be a stage that waits for another.
     const bool waits_unseen = (!trace_.one_clock || trace_.clocks_assumed) &&
                               std::ranges::any_of(trace_.tracks, &Track::jobs);
     for (const Metric& metric : metrics) {
